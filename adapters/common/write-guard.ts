@@ -49,7 +49,7 @@ export class WriteGuard {
       this.#space = { lookedAtMs: nowMs, freeBytes: freeBytes(this.#path) }
     const free = await this.#space.freeBytes
     if (free >= neededBytes) return
-    throw Object.assign(new Error(`${free} bytes are free where ${neededBytes} must stay free for the database`), {
+    throw Object.assign(new Error(`${free} bytes are free; ${neededBytes} must stay free for the database`), {
       code: 'ENOSPC',
     })
   }

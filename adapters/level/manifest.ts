@@ -84,7 +84,7 @@ export class VarintReader {
       if (this.isAtEnd || factor > 2 ** 49) throw new RangeError('a number has no end')
       const byte = this.#bytes[this.#at++]
       value += (byte & 127) * factor
-      if (byte === 0 && factor > 1) throw new RangeError('a number is longer than it has to be')
+      if (byte === 0 && factor > 1) throw new RangeError('a number is longer than necessary')
       if (byte < 128) return value
     }
   }

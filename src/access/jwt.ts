@@ -144,11 +144,10 @@ async function askRevoked(isRevoked: NonNullable<JwtAccessOptions['isRevoked']>,
   try {
     return await isRevoked(jti)
   } catch (cause) {
-    throw new StowageError(
-      'access_unavailable',
-      'whether the token was revoked cannot be found out now; try again later',
-      { cause, headers: { 'Retry-After': '1' } },
-    )
+    throw new StowageError('access_unavailable', 'the list of revoked tokens cannot be read now; try again later', {
+      cause,
+      headers: { 'Retry-After': '1' },
+    })
   }
 }
 

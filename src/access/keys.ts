@@ -40,7 +40,7 @@ const RSA_BITS_MIN = 2_048
 export function checkAlgorithms(algorithms: readonly string[]): string[] {
   const known = [...SHARED_SECRET, ...PUBLIC_KEY]
   if (algorithms.length === 0)
-    throw new TypeError(`algorithms is empty; name those that your tokens are signed with, of ${known.join(', ')}`)
+    throw new TypeError(`algorithms is empty; name those of your tokens: ${known.join(', ')}`)
   const unknown = algorithms.find((algorithm) => !known.includes(algorithm))
   if (unknown !== undefined)
     throw new TypeError(`algorithms holds ${JSON.stringify(unknown)}; allowed are ${known.join(', ')}`)

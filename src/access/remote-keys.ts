@@ -32,7 +32,7 @@ export function remoteKeys(url: URL): JWTVerifyGetKey {
       if (isFaultOfToken(cause)) throw cause
       throw new StowageError(
         'access_unavailable',
-        'the key set that tokens are checked with cannot be fetched now; try again later',
+        'the key set that verifies tokens cannot be fetched now; try again later',
         { cause, headers: { 'Retry-After': String(FAILURE_COOLDOWN_MS / 1_000) } },
       )
     }

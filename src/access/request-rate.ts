@@ -78,9 +78,7 @@ class TokenBuckets {
 }
 
 function tooManyRequests(seconds: number): StowageError {
-  return new StowageError(
-    'too_many_requests',
-    `this account makes more requests than it may; try again in ${seconds} s`,
-    { headers: { 'Retry-After': String(seconds) } },
-  )
+  return new StowageError('too_many_requests', `this account exceeds its request rate; try again in ${seconds} s`, {
+    headers: { 'Retry-After': String(seconds) },
+  })
 }

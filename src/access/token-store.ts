@@ -95,7 +95,7 @@ export async function issueToken(
   if (token.length > TOKEN_BYTES_MAX)
     throw new StowageError(
       'invalid_request',
-      `the token would have ${token.length} bytes; name fewer projects, so that it has ${TOKEN_BYTES_MAX} at most`,
+      `the token would have ${token.length} bytes; the limit is ${TOKEN_BYTES_MAX}; name fewer projects`,
     )
   await createExclusively(tokenPath(dataFolder, record.jti), seal(JSON.stringify(record)))
   return { token, record }
@@ -120,7 +120,7 @@ export async function revokeToken(dataFolder: string, jti: string): Promise<void
   if (!JTI.test(jti) || (await readRecord(dataFolder, jti)) === undefined) {
     throw new StowageError(
       'not_found',
-      `no token with the id ${quoted(jti)} was issued here; "stowage token list" shows those that were`,
+      `this folder issued no token ${quoted(jti)}; "stowage token list" shows its tokens`,
     )
   }
   await ensurePrivateFolder(revokedFolder(dataFolder))
@@ -184,7 +184,7 @@ function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): voi
   if (subject.length > SUBJECT_CHARACTERS_MAX || /[\p{Cc}\p{Surrogate}]/u.test(subject)) {
     throw new StowageError(
       'invalid_request',
-      `the subject ${quoted(subject)} must have ${SUBJECT_CHARACTERS_MAX} characters at most, and neither control characters nor lone surrogates`,
+      `the subject ${quoted(subject)} must have at most ${SUBJECT_CHARACTERS_MAX} characters, without control characters and lone surrogates`,
     )
   }
 }

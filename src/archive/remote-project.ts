@@ -49,7 +49,7 @@ export class RemoteProject {
     let end: string | undefined
     let waitedMs = 0
     for (;;) {
-      const page = await this.#objectPage(place)
+      const page = await this.#objectPage(place, end)
       if (page === undefined) return
       end ??= page.end
       if (page.objects > 0) yield page
@@ -58,9 +58,11 @@ export class RemoteProject {
       if (!isBefore(place, end)) return
       if (!isSame) continue
       if ((waitedMs += APPLIED_INTERVAL_MS) > APPLIED_MS_MAX)
-        throw new ClientError('http_error', 'an upload is committed and not applied: is one of the servers gone?', {
-          isRetryable: true,
-        })
+        throw new ClientError(
+          'http_error',
+          'the server is still storing an upload, and makes no progress; check that all servers on its storage run',
+          { isRetryable: true },
+        )
       await delay(APPLIED_INTERVAL_MS, undefined, { signal: this.signal })
     }
   }
@@ -84,7 +86,8 @@ export class RemoteProject {
       const query: [string, string][] = [...parameters, ['limit', String(PAGE_ITEMS)]]
       if (cursor !== null) query.push(['cursor', cursor])
       const { items, cursor: next } = await this.#json({ path, query })
-      if (!Array.isArray(items)) throw new ClientError('invalid_answer', `${path.join('/')} answered without items`)
+      if (!Array.isArray(items))
+        throw new ClientError('invalid_answer', `the response of ${path.join('/')} has no items`)
       yield items as readonly Json[]
       cursor = typeof next === 'string' ? next : null
     } while (cursor !== null)
@@ -145,15 +148,19 @@ export class RemoteProject {
     })
   }
 
-  async #objectPage(after: string | null): Promise<(ObjectLines & { readonly end: string }) | undefined> {
+  async #objectPage(
+    after: string | null,
+    endOfRun: string | undefined,
+  ): Promise<(ObjectLines & { readonly end: string }) | undefined> {
     const query: [string, string][] = after === null ? [] : [['after', after]]
+    if (endOfRun !== undefined) query.push(['end', endOfRun])
     try {
       return await this.remote.retry.run(this.signal, async () => {
         const answer = await this.#once({ path: ['export', 'objects'], query })
         const [next, end] = [answer.headers.get('Stowage-Next'), answer.headers.get('Stowage-End')]
         if (next === null || end === null) {
           answer.cancel()
-          throw new ClientError('invalid_answer', `${answer.what} does not say where its page ends`)
+          throw new ClientError('invalid_answer', `${answer.what} does not contain the end of its page`)
         }
         const chunks: Uint8Array[] = []
         for await (const chunk of answer.chunks()) chunks.push(chunk)

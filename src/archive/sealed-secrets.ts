@@ -29,7 +29,7 @@ export class SecretOpener {
     if (keyIdOf(sealed) !== this.#id)
       throw new StowageError(
         'invalid_request',
-        `${what} are sealed for the key ${quoted(keyIdOf(sealed) ?? '')}, and the key that was given is ${this.#id}`,
+        `${what} are sealed for the key ${quoted(keyIdOf(sealed) ?? '')}, but the given key is ${this.#id}`,
       )
     try {
       const { plaintext } = await compactDecrypt(sealed, this.#key)

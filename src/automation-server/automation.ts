@@ -132,7 +132,7 @@ class Automation<H> implements AutomationExtension<H> {
         "automation keeps its records on a storage backend; a service over a host's own object store has none",
       )
     if (this.#attached !== undefined)
-      throw new TypeError('this automation belongs to a service already; make one for each service')
+      throw new TypeError('this automation already belongs to a service; create one for each service')
     const domain = new Domain({
       ...context,
       backend,
@@ -223,16 +223,14 @@ class Automation<H> implements AutomationExtension<H> {
   #register(registered: FunctionRegistration): FunctionInfo {
     if ('command' in registered && this.#options.serverUrl === undefined)
       throw new TypeError(
-        'a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service',
+        'a command reports over the network: pass serverUrl, the address of the service, to automation()',
       )
     return this.#functions.register(withExecutor(registered, { guard: this.#guard, runner: this.#runner }))
   }
 
   get #parts(): Attached<H> {
     if (this.#attached === undefined)
-      throw new TypeError(
-        'this automation belongs to no service yet; pass it to createObjectService among its extensions',
-      )
+      throw new TypeError('this automation has no service yet; pass it to createObjectService in extensions')
     return this.#attached
   }
 

@@ -67,7 +67,7 @@ function unescapeForm(cursor: Cursor, until: number): void {
     if (byte === PERCENT) {
       const decoded = hexDigit(bytes[from]) * 16 + hexDigit(bytes[from + 1])
       if (Number.isNaN(decoded))
-        throw new StowageError('invalid_request', 'the form holds a "%" that two hex digits do not follow')
+        throw new StowageError('invalid_request', 'the form contains a "%" without two hex digits after it')
       bytes[to++] = decoded
       from += 2
     } else {

@@ -190,7 +190,7 @@ function checkRange(start: number, end: number, length: number): void {
   if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start <= end && end <= length) return
   throw new StowageError(
     'range_not_satisfiable',
-    `bytes ${start} to ${end} are not inside the answer, which has ${length} bytes`,
+    `bytes ${start} to ${end} are outside the response, which has ${length} bytes`,
   )
 }
 
@@ -198,5 +198,5 @@ function checkHeartbeat({ intervalMs, line }: Heartbeat): void {
   if (!(intervalMs > 0))
     throw new RangeError(`heartbeat.intervalMs is ${intervalMs}; it must be a positive number of milliseconds`)
   if (line.length <= HEARTBEAT_BYTES_MAX) return
-  throw new RangeError(`heartbeat.line has ${line.length} bytes; it must have ${HEARTBEAT_BYTES_MAX} at most`)
+  throw new RangeError(`heartbeat.line has ${line.length} bytes; it must have at most ${HEARTBEAT_BYTES_MAX}`)
 }

@@ -19,5 +19,5 @@ export async function* sliceBytes(
     if (part.length > 0) yield part
     if (left === 0) return
   }
-  throw new StowageError('corrupt_data', `the stored objects ended ${left} bytes before the length that was promised`)
+  throw new StowageError('corrupt_data', `the stored objects ended ${left} bytes before their declared length`)
 }

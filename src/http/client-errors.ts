@@ -31,11 +31,11 @@ export function answerClientErrors(server: Server | TlsServer): void {
     const [req, res] = args as [IncomingMessage, ServerResponse]
     note(underway, req, res)
     if (!lacksHost(req)) return emit(event, ...args)
-    answer(res, new StowageError('invalid_request', 'the header Host is missing; every request of HTTP/1.1 has one'))
+    answer(res, new StowageError('invalid_request', 'the header Host is missing; HTTP/1.1 requires it'))
     return true
   }
   server.on('checkExpectation', (_req: IncomingMessage, res: ServerResponse) =>
-    answer(res, new StowageError('expectation_failed', 'the only expectation that is known here is 100-continue')),
+    answer(res, new StowageError('expectation_failed', 'the only supported expectation is 100-continue')),
   )
   server.on('clientError', (error: ParserError, socket: Duplex) => {
     if (refused.has(socket)) return
@@ -65,7 +65,7 @@ function refusalOf({ code = '' }: ParserError): StowageError {
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new StowageError('request_too_large', 'the chunk extensions of the body exceed the limit of this server')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new StowageError('request_timeout', 'the request did not come completely within the time that there is')
+      return new StowageError('request_timeout', 'the request was not complete within the time limit')
     default:
       return new StowageError('invalid_request', 'the bytes on this connection are not HTTP')
   }

@@ -12,9 +12,7 @@ const RANGE = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})$/i
 export function checkIfMatch(headers: Headers, etag: string): void {
   const wanted = headers.get('if-match')
   if (wanted === null || matches(wanted, etag, false)) return
-  throw new StowageError('precondition_failed', 'If-Match names a version other than the current one', {
-    headers: { ETag: etag },
-  })
+  throw new StowageError('precondition_failed', 'If-Match does not match the current ETag', { headers: { ETag: etag } })
 }
 
 /** `If-None-Match` (RFC 9110 section 13.1.2): whether the client has this version already. */
@@ -48,7 +46,7 @@ function suffixRange(suffixBytes: number, length: number): ByteRange {
 
 function unsatisfiable(length: number): StowageError {
   const headers = { 'Content-Range': `bytes */${length}`, 'Accept-Ranges': 'bytes' }
-  return new StowageError('range_not_satisfiable', `the range begins behind the last of ${length} bytes`, { headers })
+  return new StowageError('range_not_satisfiable', `the range begins after the last of ${length} bytes`, { headers })
 }
 
 /** Entity tags contain no quotes, and ours no commas, so splitting at commas finds ours at any position. */

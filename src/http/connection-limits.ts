@@ -133,7 +133,7 @@ async function refuse(req: IncomingMessage, res: ServerResponse, others: number)
   const { signal } = new AbortController()
   const error = new StowageError(
     'overloaded',
-    `${others} requests of this address are under way, the most at a time; try again shortly`,
+    `${others} requests of this address are in progress, the limit; try again shortly`,
     { headers: { 'Retry-After': RETRY_AFTER_SECONDS } },
   )
   const answer = errorAnswer(error)

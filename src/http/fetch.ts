@@ -29,7 +29,9 @@ export async function serveFetch<H>(
   const { request, resource, params } = call
   const inFlightRequest = core.inFlightRequests.begin()
   const abort = (): void =>
-    inFlightRequest.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+    inFlightRequest.abort(
+      new StowageError('request_aborted', 'the client disconnected before the response was complete'),
+    )
   // A host that cancels the response's body as well may come first: it would take an error of the body for a failure.
   const onAbort = (): void => void setImmediate(abort)
   request.signal.addEventListener('abort', onAbort)

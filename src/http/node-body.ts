@@ -103,7 +103,7 @@ export class NodeBody {
       } else if (req.readableEnded) {
         return
       } else if (req.destroyed) {
-        throw new StowageError('request_aborted', 'the connection ended before the whole body had come', {
+        throw new StowageError('request_aborted', 'the connection ended before the body was complete', {
           cause: req.errored,
         })
       } else {

@@ -142,5 +142,5 @@ function tooSlow(stallTimeoutMs: number): StowageError {
 }
 
 function clientGone(): StowageError {
-  return new StowageError('request_aborted', 'the client went away before the answer was complete')
+  return new StowageError('request_aborted', 'the client disconnected before the response was complete')
 }

@@ -58,7 +58,9 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   const handOver = next !== undefined && core.handsOver
   const inFlightRequest = core.inFlightRequests.begin()
   const onClose = (): void =>
-    inFlightRequest.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+    inFlightRequest.abort(
+      new StowageError('request_aborted', 'the client disconnected before the response was complete'),
+    )
   res.once('close', onClose)
   if (res.destroyed) onClose()
   const leaveQueue = closeWhileQueued(req, res)

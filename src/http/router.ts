@@ -68,7 +68,7 @@ export function allowOf(resource: Pick<Resource<never>, 'operations'>): string {
 export function normalizePrefix(prefix = ''): string {
   const trimmed = prefix.replace(/^\/+|\/+$/g, '')
   if (/[?#\s]/.test(trimmed))
-    throw new TypeError(`prefix ${quoted(prefix)} is not the start of a path: it holds '?', '#' or white space`)
+    throw new TypeError(`prefix ${quoted(prefix)} is not the start of a path: it contains '?', '#' or white space`)
   return trimmed === '' ? '' : `/${trimmed}`
 }
 

@@ -101,7 +101,7 @@ async function readWithin(
           happened()
         },
         (cause: unknown) =>
-          happened(new StowageError('request_aborted', 'the body broke off before all of it had come', { cause })),
+          happened(new StowageError('request_aborted', 'the body ended before it was complete', { cause })),
       )
       return () => undefined
     },

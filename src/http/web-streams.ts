@@ -66,7 +66,7 @@ class PulledSource {
   }
 
   cancel(): void {
-    this.#options.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+    this.#options.abort(new StowageError('request_aborted', 'the client disconnected before the response was complete'))
   }
 
   #watch(): void {

@@ -114,6 +114,11 @@ export interface ObjectCursor {
 export interface ObjectPageOptions extends SignalOptions {
   /** The end of the page before. From the beginning by default. */
   readonly after?: ObjectCursor
+  /**
+   * The `end` of the first page of the run. Packs that were merged meanwhile into one behind it are read as they were,
+   * so that the run misses nothing.
+   */
+  readonly until?: ObjectCursor
   /** The page ends with the line that reaches this many bytes. */
   readonly textBytesMax: number
 }

@@ -98,7 +98,7 @@ class Pages<H> implements PagesExtension<H> {
 
   attach(context: ServiceContext<H>): readonly Resource<H>[] {
     if (this.#attached !== undefined)
-      throw new TypeError('these pages belong to a service already; make some for each service')
+      throw new TypeError('these pages already belong to a service; create pages for each service')
     const codes = new SignInCodes(context.clock)
     const sessions = this.#sessions(context.clock)
     this.#attached = { context, codes, sessions }
@@ -143,7 +143,7 @@ class Pages<H> implements PagesExtension<H> {
 
   signInLink({ token }: SignInLinkOptions): string {
     if (this.#attached === undefined)
-      throw new TypeError('these pages belong to no service yet; pass them to createObjectService among its extensions')
+      throw new TypeError('these pages have no service yet; pass them to createObjectService in extensions')
     const { context, codes } = this.#attached
     return `${context.prefix}${WEB}/sign-in?code=${codes.issue(token)}`
   }

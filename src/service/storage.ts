@@ -39,7 +39,7 @@ export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): Gr
   const { limits, newId, clock, environment, memory, quota, onBackgroundError } = options
   const quotaOf = quota === undefined ? undefined : quotaFunction(quota)
   if (quotaOf !== undefined && !('backend' in storage))
-    throw new TypeError("quotas need a storage backend; what a host's own object store holds only the host knows")
+    throw new TypeError('quotas need a storage backend; a plain object store cannot count its bytes')
   if (!('backend' in storage)) return plainGraphStore(storage.store, { limits })
   return createPackStore({ backend: storage.backend, newId, clock, environment, memory, quotaOf, onBackgroundError })
 }
@@ -56,6 +56,6 @@ function quotaFunction(quota: ServiceQuota): QuotaOf {
 
 function take(backend: StorageBackend & { readonly [TAKEN]?: true }): void {
   if (backend[TAKEN] === true)
-    throw new TypeError('this backend belongs to another service already; make one backend for each service')
+    throw new TypeError('this backend already belongs to another service; create one for each service')
   Object.defineProperty(backend, TAKEN, { value: true })
 }

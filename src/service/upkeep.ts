@@ -107,7 +107,7 @@ export class StorageUpkeep {
   ): Promise<ChosenReport> {
     const { olderThanMs = 0, dryRun = false, onProgress } = options
     if (ids.length === 0 || ids.length > CHOSEN_MAX)
-      throw new StowageError('invalid_request', `${ids.length} objects are chosen; it must be 1 to ${CHOSEN_MAX}`)
+      throw new StowageError('invalid_request', `${ids.length} objects are selected; select 1 to ${CHOSEN_MAX}`)
     for (const id of ids) checkObjectId(id)
     const olderThanEpochs = this.#epochs('olderThanMs', olderThanMs)
     return this.#inFlight(options, async (signal) => {

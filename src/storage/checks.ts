@@ -8,7 +8,7 @@ const BLOB_PREFIX = /^(?:[a-z0-9-]+\/)*[a-z0-9-]*$/
 
 export function checkKey(key: Uint8Array, limits: RecordLimits): void {
   if (key.length < 1 || key.length > limits.keyBytesMax) {
-    throw new RangeError(`a key has ${key.length} bytes; it must have from 1 to ${limits.keyBytesMax}`)
+    throw new RangeError(`a key has ${key.length} bytes; it must have 1 to ${limits.keyBytesMax}`)
   }
 }
 
@@ -51,7 +51,7 @@ export function isEmptyRange({ gte, lt, limit }: RangeBounds): boolean {
 export function checkBlobName(name: string): void {
   if (name.length <= BLOB_NAME_BYTES_MAX && BLOB_NAME.test(name)) return
   throw new RangeError(
-    `${quoted(name)} is not a blob name: segments of a-z, 0-9 and - divided by /, ${BLOB_NAME_BYTES_MAX} bytes at most`,
+    `${quoted(name)} is not a blob name: segments of a-z, 0-9 and - separated by /, at most ${BLOB_NAME_BYTES_MAX} bytes`,
   )
 }
 
@@ -61,7 +61,9 @@ export function checkBlobNames(names: readonly string[]): void {
 
 export function checkBlobPrefix(prefix: string): void {
   if (prefix.length <= BLOB_NAME_BYTES_MAX && BLOB_PREFIX.test(prefix)) return
-  throw new RangeError(`${quoted(prefix)} is not how a blob name starts: segments of a-z, 0-9 and - divided by /`)
+  throw new RangeError(
+    `${quoted(prefix)} is not the beginning of a blob name: segments of a-z, 0-9 and - separated by /`,
+  )
 }
 
 export function checkReadRange(start: number, end: number): void {
@@ -74,13 +76,13 @@ export function checkReadRange(start: number, end: number): void {
   )
     return
   throw new RangeError(
-    `cannot read from ${start} to ${end}: both must be integers, in order, and ${BLOB_READ_BYTES_MAX} bytes apart at most`,
+    `cannot read from ${start} to ${end}: both must be integers, in order, and at most ${BLOB_READ_BYTES_MAX} bytes apart`,
   )
 }
 
 function checkValue(value: Uint8Array, limits: RecordLimits): void {
   if (value.length > limits.valueBytesMax)
-    throw new RangeError(`a value has ${value.length} bytes; it must have ${limits.valueBytesMax} at most`)
+    throw new RangeError(`a value has ${value.length} bytes; it must have at most ${limits.valueBytesMax}`)
 }
 
 function distinctKeys(keys: readonly Uint8Array[], where: string): Set<string> {
@@ -98,13 +100,13 @@ function checkCommitSize(
   limits: RecordLimits,
 ): void {
   if (keys > limits.commitEntriesMax)
-    throw new RangeError(`a commit names ${keys} keys; it must name ${limits.commitEntriesMax} at most`)
+    throw new RangeError(`a commit names ${keys} keys; it must name at most ${limits.commitEntriesMax}`)
   let bytes = 0
   for (const { key, value } of put) bytes += key.length + value.length
   for (const key of remove) bytes += key.length
   for (const { key, value } of expect) bytes += key.length + (value?.length ?? 0)
   if (bytes > limits.commitBytesMax)
-    throw new RangeError(`a commit has ${bytes} bytes; it must have ${limits.commitBytesMax} at most`)
+    throw new RangeError(`a commit has ${bytes} bytes; it must have at most ${limits.commitBytesMax}`)
 }
 
 function quoted(text: string): string {

@@ -114,7 +114,7 @@ export function storageError(error: unknown, signal?: AbortSignal): unknown {
     if (code !== undefined) return new StowageError(code, error.message, { cause: error })
   }
   if (isFull(error))
-    return new StowageError('storage_full', 'the storage is full; nothing of this request was kept', { cause: error })
+    return new StowageError('storage_full', 'the storage is full; nothing of this request was stored', { cause: error })
   const message = 'the storage cannot be used at the moment'
   return new StowageError('storage_unavailable', message, { cause: error, headers: RETRY_LATER })
 }

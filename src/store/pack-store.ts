@@ -26,6 +26,7 @@ import { UsageCache } from './usage/usage-cache.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
+import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
@@ -102,7 +103,7 @@ export class PackStore implements GraphStore {
     this.#janitor = janitorOf(this.epochs, environment, onBackgroundError)
     this.#options = options
     this.#backend = backend
-    this.#committer = new Committer(records, blobs)
+    this.#committer = new Committer({ records, blobs, environment })
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
@@ -144,6 +145,7 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       newId,
       nowMs: () => this.#clock.now(),
+      recentEpoch: () => this.epochs.recent(),
       environment,
       onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
       onUnapplied: (pack) => this.#applyLater(pack),
@@ -221,6 +223,8 @@ export class PackStore implements GraphStore {
   async #open(): Promise<void> {
     await this.#backend.ready?.()
     const { records, blobs } = this.#backend
+    await checkStorageFormat(records)
+    await this.epochs.current()
     const parts = { records, blobs, committer: this.#committer }
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing

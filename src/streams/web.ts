@@ -6,7 +6,8 @@ import { ByteLengthQueuingStrategy, type ReadableStream, type WritableStream } f
  * it destroys the Node stream. Throws `TypeError` for a stream in object mode.
  */
 export function toWebReadable(stream: Readable): ReadableStream<Uint8Array> {
-  if (stream.readableObjectMode) throw new TypeError('a stream in object mode has no bytes; make it without objectMode')
+  if (stream.readableObjectMode)
+    throw new TypeError('a stream in object mode has no bytes; create it without objectMode')
   // Node's own default counts chunks in some versions, and then keeps thousands of them.
   const strategy = new ByteLengthQueuingStrategy({ highWaterMark: stream.readableHighWaterMark })
   return Readable.toWeb(stream, { strategy }) as ReadableStream<Uint8Array>

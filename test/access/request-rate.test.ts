@@ -47,7 +47,7 @@ test('a 429 has the common error shape, and Retry-After in whole seconds', async
   assert.deepEqual(await errorOf(refused), {
     status: 429,
     code: 'too_many_requests',
-    message: 'this account makes more requests than it may; try again in 4 s',
+    message: 'this account exceeds its request rate; try again in 4 s',
   })
   assert.equal((await ask({ 'x-none': '1' })).status, 401)
 })

@@ -97,7 +97,7 @@ test('without the key the secrets are left out, and another key is refused befor
   const target = site(t)
   const wrong = importFiles(target.address, [path], { secretsKey: OTHER.privateKey })
   const { id } = recipientKey(OTHER.publicKey)
-  await assert.rejects(wrong, { code: 'invalid_request', message: new RegExp(`the key that was given is ${id}$`) })
+  await assert.rejects(wrong, { code: 'invalid_request', message: new RegExp(`but the given key is ${id}$`) })
   assert.deepEqual((await target.extension.project(PROJECT).automations.list()).items, [])
   await assert.rejects(importFiles(target.address, [path], { secretsKey: RECIPIENT.publicKey }), {
     code: 'invalid_request',

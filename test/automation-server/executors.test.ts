@@ -177,7 +177,7 @@ test('invalid functions are refused at registration', () => {
     command: ['node', 'c.js'],
   }
   const made = (options: AutomationOptions): unknown => automation(options)
-  assert.throws(() => made({ functions: [command] }), /tell automation the serverUrl/)
+  assert.throws(() => made({ functions: [command] }), /pass serverUrl, the address of the service/)
   for (const wrong of [{ command: [] }, { command: [''] }, { command: ['a\0b'] }])
     assert.throws(() => made({ serverUrl: 'http://x', functions: [{ ...command, ...wrong }] }), TypeError)
   for (const wrong of [{ killAfterMs: 0 }, { killAfterMs: 2 ** 31 }, { memoryBytesMax: 1.5 }, { outputBytesMax: -1 }])

@@ -92,7 +92,7 @@ test('an unreadable body is refused with the place and a correct form', async (t
       'p/models',
       { name: 'House', '<b>\u202e': 1 },
       'invalid_request',
-      /^the body has a member "<b>\\u202e", which is not known here; known are name$/,
+      /^the body has the unknown member "<b>\\u202e"; known members are name$/,
     ],
     [
       'p/automations',

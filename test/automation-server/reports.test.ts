@@ -142,7 +142,7 @@ test('a malformed report is refused with the name of the wrong member', async (t
   const wrong: readonly (readonly [unknown, RegExp])[] = [
     [{}, /sequence must be an integer/],
     [{ sequence: 0 }, /sequence/],
-    [{ sequence: 1, state: 'done' }, /"state", which is not known/],
+    [{ sequence: 1, state: 'done' }, /unknown member "state"/],
     [{ sequence: 1, status: 'canceled' }, /status must be one of/],
     [{ sequence: 1, progress: { fraction: 2 } }, /progress\.fraction/],
     [{ sequence: 1, annotations: [{ ...result(), level: 'FATAL' }] }, /annotations\[0\]\.level/],

@@ -24,7 +24,7 @@ test('a schema error names the wrong member and the right form', () => {
     [[], /^the body must be an object; it is a list of 0$/],
     [{ ...automation, trigger: 'never' }, /^trigger must be one of "version", "manual"; it is "never"$/],
     [{ ...automation, enabled: 1 }, /^enabled must be true or false; it is 1$/],
-    [{ ...automation, color: 'red' }, /^the body has a member "color", which is not known here; known are name, /],
+    [{ ...automation, color: 'red' }, /^the body has the unknown member "color"; known members are name, /],
     [{ ...automation, name: 'two\nlines' }, /^name is ".*"; it must be one line of 1 to 200 characters/],
   ] as const)
     assert.throws(

@@ -120,7 +120,7 @@ test('requests of an address over its limit get a normal 503, and other addresse
   const refused = await ask(port, '127.0.0.2')
   assert.deepEqual([refused.status, refused.headers['retry-after'], refused.headers.connection], [503, '2', 'close'])
   assert.deepEqual(JSON.parse(refused.text), {
-    message: '2 requests of this address are under way, the most at a time; try again shortly',
+    message: '2 requests of this address are in progress, the limit; try again shortly',
     statusCode: 503,
     code: 'overloaded',
   })

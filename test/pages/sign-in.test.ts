@@ -381,6 +381,6 @@ test('invalid options are refused', () => {
     assert.throws(() => pages({ automation: auto, sessionMs }), { name: 'RangeError', message: /sessionMs is/ })
   assert.throws(() => pages({ automation: auto }).signInLink({ token: 'x' }), {
     name: 'TypeError',
-    message: /belong to no service yet/,
+    message: /have no service yet/,
   })
 })

@@ -100,12 +100,13 @@ function objectResource<H>(
       GET: async (exchange) => {
         const { params, query, signal, headers, memory } = exchange
         await guard(exchange, 'read')
-        const after = cursorOf(query)
+        const [after, until] = [cursorOf(query, 'after'), cursorOf(query, 'end')]
         const coding = negotiateCoding(headers)
         const page = await graphs.pager?.page(params.projectId, {
           signal,
           textBytesMax: pageBytes,
           ...(after === undefined ? {} : { after }),
+          ...(until === undefined ? {} : { until }),
         })
         if (page === undefined)
           throw new StowageError('not_found', `the project ${quoted(params.projectId)} holds no objects`)
@@ -248,12 +249,15 @@ function neededParameter(query: Exchange<unknown>['query'], name: string): strin
   return value
 }
 
-function cursorOf(query: Exchange<unknown>['query']): ObjectCursor | undefined {
-  const text = query.get('after')
+function cursorOf(query: Exchange<unknown>['query'], name: 'after' | 'end'): ObjectCursor | undefined {
+  const text = query.get(name)
   if (text === null) return undefined
   const [, ...parts] = CURSOR.exec(text) ?? []
   if (parts.length === 0)
-    throw new StowageError('invalid_request', `"after" is ${quoted(text)}; it must be the Stowage-Next of a page`)
+    throw new StowageError(
+      'invalid_request',
+      `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
+    )
   const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
   return { generation, sequence, ordinal }
 }

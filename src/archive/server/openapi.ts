@@ -98,8 +98,8 @@ const exportObjects = operationOf({
   right: 'read',
   summary: 'A page of everything that the project holds',
   description:
-    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after`, until it reaches the `Stowage-End` of the first page. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
-  parameters: ['ExportAfter', 'AcceptEncoding'],
+    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after` and the `Stowage-End` of the first page as `end`, until `Stowage-Next` reaches it. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
+  parameters: ['ExportAfter', 'ExportEnd', 'AcceptEncoding'],
   answers: {
     200: {
       description: 'The page.',
@@ -248,6 +248,13 @@ const AFTER: Parameter = {
   schema: { type: 'string', pattern: CURSOR },
   examples: { start: { value: '1.0.0' } },
 }
+const END: Parameter = {
+  name: 'end',
+  in: 'query',
+  description: '`Stowage-End` of the first page, with every page after it, so that no merge of packs hides an object.',
+  schema: { type: 'string', pattern: CURSOR },
+  examples: { end: { value: '1.2f.0' } },
+}
 const SEALED_FOR: Parameter = {
   name: 'sealedFor',
   in: 'query',
@@ -284,6 +291,7 @@ export const ARCHIVES_AREA: ApiArea = {
       Limit: PARAMETERS.Limit,
       Cursor: PARAMETERS.Cursor,
       ExportAfter: AFTER,
+      ExportEnd: END,
       ExportSealedFor: SEALED_FOR,
       SourceId: SOURCE_ID,
     },

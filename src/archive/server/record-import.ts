@@ -142,7 +142,7 @@ export class RecordImport {
   ): Promise<ImportOutcome | undefined> {
     const { store } = this.#parts
     if (stored.value.rootObjectId !== rootObjectId)
-      throw new StowageError('conflict', `there is a version ${quoted(id)} with another root`)
+      throw new StowageError('conflict', `the version ${quoted(id)} exists with another root`)
     if (stored.value.kept === kept) return 'unchanged'
     const put = [store.entry(stored.key, { ...stored.value, kept })]
     return (await store.commit(scope, { put, expect: [expectSame(stored)] })) ? 'updated' : undefined
@@ -152,7 +152,7 @@ export class RecordImport {
     const { store } = this.#parts
     const stored = await store.get<AutomationRecord>(scope, 'automation', given.id)
     if (stored !== undefined && stored.value.functionId !== given.functionId)
-      throw new StowageError('conflict', `there is an automation ${quoted(given.id)} of another function`)
+      throw new StowageError('conflict', `the automation ${quoted(given.id)} exists with another function`)
     if ((await store.get(scope, 'model', given.modelId)) === undefined) throw notFoundError('model', given.modelId)
     if (stored === undefined) await this.#checkRoom(scope)
     const { sealed: _sealed, secrets: _secrets, ...automation } = given
@@ -302,7 +302,7 @@ export class RecordImport {
     let count = 0
     for await (const entries of store.records.range(boundsOf(projectKey(scope, 'automation')))) count += entries.length
     if (count >= limits.automationsMax)
-      throw new StowageError('conflict', `this project has ${count} automations; that is the most`)
+      throw new StowageError('conflict', `this project has ${count} automations, the limit`)
   }
 
   async #checkComplete(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<void> {
@@ -325,7 +325,7 @@ export class RecordImport {
     if (timeOfId(id) <= this.#parts.store.clock.now() + CLOCK_DIFFERENCE_MS_MAX) return
     throw new StowageError(
       'invalid_id',
-      `the id ${quoted(id)} names a time more than a day ahead of this server's clock`,
+      `the id ${quoted(id)} contains a time more than a day ahead of this server's clock`,
     )
   }
 }

@@ -181,7 +181,7 @@ const CURSOR = /^([\da-f]{1,8})\.([\da-f]{1,8})$/
 function parseCursor(cursor = '0.0'): { batch: number; item: number } {
   const [, batch, item] = CURSOR.exec(cursor) ?? []
   if (batch !== undefined) return { batch: Number.parseInt(batch, 16), item: Number.parseInt(item, 16) }
-  throw new StowageError('invalid_request', 'the cursor is not one that a page of annotations gave')
+  throw new StowageError('invalid_request', 'the cursor does not come from a page of annotations')
 }
 
 async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

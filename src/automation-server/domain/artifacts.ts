@@ -125,7 +125,7 @@ export class Artifacts {
     if (isFinal(status))
       throw new StowageError('conflict', `the run has ended (${status}), so it stores no more artifacts`)
     if (artifacts.length >= artifactsMax)
-      throw new StowageError('conflict', `the run has stored ${artifactsMax} artifacts; that is the most`)
+      throw new StowageError('conflict', `the run has stored ${artifactsMax} artifacts, the limit`)
   }
 }
 

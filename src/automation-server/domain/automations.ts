@@ -39,7 +39,7 @@ export class Automations {
       const scope = await store.writingScope(projectId)
       const model = await models.live(scope, wanted.modelId)
       if ((await this.#count(scope)) >= limits.automationsMax)
-        throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
+        throw new StowageError('conflict', `this project has ${limits.automationsMax} automations, the limit`)
       const { name, functionId, modelId, trigger, enabled = true } = wanted
       const projects = checkProjects(wanted.projects ?? [])
       const [id, now] = [store.newId(), store.nowText()]

@@ -61,9 +61,9 @@ export class FunctionRegistry {
         `a function's id is ${quoted(id)}; it must be 1 to 100 characters of A-Z, a-z, 0-9, ".", "_" and "-", the first a letter or digit`,
       )
     if (this.#functions.has(id))
-      throw new TypeError(`there is a function ${quoted(id)} already; each id is registered once`)
+      throw new TypeError(`the function ${quoted(id)} is already registered; each id may be registered once`)
     if (this.#functions.size >= FUNCTIONS_MAX)
-      throw new TypeError(`${FUNCTIONS_MAX} functions are registered; that is the most`)
+      throw new TypeError(`${FUNCTIONS_MAX} functions are registered, the limit`)
     const registered = registeredFunction(definition)
     this.#functions.set(id, registered)
     return registered.view
@@ -90,7 +90,7 @@ export class FunctionRegistry {
     checkPage(request)
     const { limit = PAGE_ITEMS_DEFAULT, cursor = '0' } = request
     if (!CURSOR.test(cursor))
-      throw new StowageError('invalid_request', 'the cursor is not one that a page of functions gave')
+      throw new StowageError('invalid_request', 'the cursor does not come from a page of functions')
     const from = Number.parseInt(cursor, 16)
     const all = this.list()
     const to = from + limit
@@ -110,7 +110,7 @@ function registeredFunction({
   checkText('release', release, TEXT_CHARACTERS_MAX)
   if (description.length > DESCRIPTION_CHARACTERS_MAX)
     throw new TypeError(
-      `a function's description has ${description.length} characters; it must have ${DESCRIPTION_CHARACTERS_MAX} at most`,
+      `a function's description has ${description.length} characters; it must have at most ${DESCRIPTION_CHARACTERS_MAX}`,
     )
   const described = isSource(inputs) ? resolveInputs(inputs).description : readInputsSchema(inputs)
   const schema = inputsSchema(described)

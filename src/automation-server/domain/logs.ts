@@ -106,7 +106,7 @@ function cutLine(line: LogLine): { readonly kept: LogLine; readonly bytes: numbe
 
 function parseCursor(cursor: string): number {
   if (new RegExp(`^[\\da-f]{${LINE_DIGITS}}$`).test(cursor)) return Number.parseInt(cursor, 16)
-  throw new StowageError('invalid_request', 'the cursor is not one that a page of log lines gave')
+  throw new StowageError('invalid_request', 'the cursor does not come from a page of log lines')
 }
 
 function lineText(line: number): string {

@@ -43,7 +43,8 @@ export class Retention {
     if (scope === undefined) throw notFoundError('model', modelId)
     const model = await models.live(scope, modelId)
     const rule = retention ?? model.value.retention
-    if (rule === null) throw new StowageError('conflict', 'the model has no retention rule; set one, or send one')
+    if (rule === null)
+      throw new StowageError('conflict', 'the model has no retention rule; set one, or send one in the request')
     const expired = await this.#expired(scope, modelId, rule, signal)
     const chosen = expired.slice(0, PRUNED_MAX)
     const versions = []

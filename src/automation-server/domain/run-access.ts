@@ -84,7 +84,7 @@ async function runPrincipal<H>(
 export function ownRun(principal: Principal, projectId: string, runId: string): RunPrincipal {
   if (principal instanceof RunPrincipal && principal.projectId === projectId && principal.runId === runId)
     return principal
-  throw new StowageError('forbidden', "this path takes the run's own token alone")
+  throw new StowageError('forbidden', "this path accepts only the run's own token")
 }
 
 /** Throws `forbidden` for a run: runs may not start, change or stop runs. */

@@ -91,7 +91,7 @@ export function checkAttempt(run: Pick<RunRecord, 'attempt'>, attempt: number): 
   if (run.attempt !== attempt)
     throw new StowageError(
       'conflict',
-      'the run was given up as lost and started again: nothing more from this attempt is accepted',
+      'the run was lost and started again; reports of this attempt are no longer accepted',
     )
 }
 

@@ -84,7 +84,7 @@ export class Runs {
       if ((await this.#externalCount(scope, automationId)) >= EXTERNAL_RUNS_MAX)
         throw new StowageError(
           'too_many_runs',
-          `as many external runs of this automation go on as may (${EXTERNAL_RUNS_MAX}); try again when some have ended, or cancel some`,
+          `this automation has ${EXTERNAL_RUNS_MAX} external runs, the limit; wait until some end, or cancel some`,
         )
       const nowMs = store.clock.now()
       const deadlineMs = nowMs + times.runMsMax

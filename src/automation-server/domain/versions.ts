@@ -214,7 +214,7 @@ export class Versions {
     if (isFinal(run.value.status))
       throw new StowageError('conflict', `the run has ended (${run.value.status}), so it creates no more versions`)
     if (run.value.createdVersions.length >= limits.createdVersionsMax)
-      throw new StowageError('conflict', `the run has created ${limits.createdVersionsMax} versions; that is the most`)
+      throw new StowageError('conflict', `the run has created ${limits.createdVersionsMax} versions, the limit`)
     const record = this.#newRecord(model, wanted, {
       // Another project knows no such run.
       runId: isOwn ? runId : null,

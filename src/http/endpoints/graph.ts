@@ -51,7 +51,7 @@ function graphEncoding(exchange: Pick<Exchange<unknown>, 'headers' | 'query' | '
   const archive = exchange.query.get('archive')
   if (archive === 'gzip') return { format: 'text', coding: 'gzip', archiveName: archiveName(exchange.params.objectId) }
   if (archive !== null)
-    throw new StowageError('invalid_request', `archive is ${quoted(archive)}; "gzip" is the only archive there is`)
+    throw new StowageError('invalid_request', `archive is ${quoted(archive)}; "gzip" is the only archive format`)
   return { format: negotiateFormat(exchange.headers), coding: negotiateCoding(exchange.headers) }
 }
 

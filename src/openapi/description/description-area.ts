@@ -39,7 +39,7 @@ const getDescription: Operation = {
     },
     ...errorResponses(
       [
-        { codes: ['precondition_failed'], message: 'If-Match names a version other than the current one' },
+        { codes: ['precondition_failed'], message: 'If-Match does not match the current ETag' },
         { codes: ['closing', 'storage_unavailable'], message: 'the service is closing; try again a little later' },
       ],
       { 412: { ETag: { ...SHARED_HEADERS.ETag, required: true } } },

@@ -232,7 +232,7 @@ export function found(value: unknown): string {
 function unknownMember(at: string, name: string, known: readonly string[]): StowageError {
   return new StowageError(
     'invalid_request',
-    `${at === '' ? 'the body' : at} has a member ${quoted(name)}, which is not known here; known are ${known.join(', ')}`,
+    `${at === '' ? 'the body' : at} has the unknown member ${quoted(name)}; known members are ${known.join(', ')}`,
   )
 }
 

@@ -37,7 +37,7 @@ const MESSAGES: Readonly<Record<number, string>> = {
   404: `there is no object "${UNKNOWN_ID}" in this project`,
   406: 'Accept-Encoding allows neither gzip nor identity, the two available codings',
   409: `1 of the objects are not held, such as "${UNKNOWN_ID}"`,
-  412: 'If-Match names a version other than the current one',
+  412: 'If-Match does not match the current ETag',
   413: 'the body is larger than the limit of 33554432 bytes',
   415: 'the body has the content type "text/html"; it must be application/json or application/x-www-form-urlencoded, in UTF-8',
   416: 'the range begins behind the last of 231 bytes',

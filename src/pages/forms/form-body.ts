@@ -35,7 +35,7 @@ export async function readForm(exchange: Pick<Exchange<unknown>, 'body' | 'memor
   const text = bytes.toString('utf8')
   const entries = isParsed ? parsedEntries(text) : [...new URLSearchParams(text)]
   if (entries.length > ENTRIES_MAX)
-    throw new StowageError('invalid_request', `the form has ${entries.length} entries; ${ENTRIES_MAX} are the most`)
+    throw new StowageError('invalid_request', `the form has ${entries.length} entries; the limit is ${ENTRIES_MAX}`)
   return new Map(entries)
 }
 

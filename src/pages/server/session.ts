@@ -61,7 +61,7 @@ export class Sessions {
     if (token.length > TOKEN_BYTES_MAX)
       throw new StowageError(
         'invalid_request',
-        `the token has ${token.length} bytes; to sign in with it, it must have ${TOKEN_BYTES_MAX} at most`,
+        `the token has ${token.length} bytes; the limit for signing in is ${TOKEN_BYTES_MAX}`,
       )
     const expiresMs = this.#clock.now() + this.#sessionMs
     const sealed = await new EncryptJWT({ token })

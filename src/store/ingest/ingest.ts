@@ -14,7 +14,7 @@ import { unreferencedOrdinals } from '../pack/pack-builder.ts'
 import { tableEntry } from '../pack/pack-format.ts'
 import { PackWriter, UPLOAD_BASE_BYTES } from './pack-writer.ts'
 import { readHead, writingGeneration } from '../records/projects.ts'
-import type { PackRecord } from '../records/records.ts'
+import { newPackRecord, type PackRecord } from '../records/pack-record.ts'
 
 /** A pack up to this size lies inside its record: no blob, one sync less. */
 export const INLINE_PACK_BYTES_MAX = 49_152
@@ -33,6 +33,8 @@ export interface IngestParts {
   readonly budget: MemoryBudget
   readonly newId: () => string
   readonly nowMs: () => number
+  /** The store's own time. */
+  readonly recentEpoch: () => Promise<number>
   readonly environment: Environment
   /**
    * Called after the commit with the only object of the pack that no other in it refers to: the root of a model,
@@ -88,7 +90,7 @@ export class Ingest implements ObjectWriter {
     options: PutOptions & { readonly memory: MemoryLease; readonly quota: QuotaReservation | undefined },
   ): Promise<PutResult> {
     const { memory, quota, signal } = options
-    const { records, deflate, committer, newId, nowMs, environment } = this.#parts
+    const { records, deflate, committer, newId, nowMs, environment, recentEpoch } = this.#parts
     const { head } = await readHead(records, projectId, signal)
     const generation = writingGeneration(head)
     const packId = newId()
@@ -103,16 +105,8 @@ export class Ingest implements ObjectWriter {
       return { objects, inserted: 0, differing: admission.differing, differingIds: admission.differingIds }
     const { tables, tablesStart } = writer.finished
     const { packBytes } = writer
-    const record: PackRecord = {
-      state: 'committed',
-      packId,
-      objects: tables.objects,
-      packBytes,
-      tablesStart,
-      condemnedAtMs: 0,
-      owned: undefined,
-      inline,
-    }
+    const epoch = await recentEpoch()
+    const record = newPackRecord({ packId, objects: tables.objects, packBytes, tablesStart, epoch, inline })
     await this.#abandonUnlessLive(projectId, record, signal)
     const pack = await committer
       .commit(projectId, generation, record, { tables, quota })
@@ -187,7 +181,7 @@ async function* within(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Ar
     if (bytes > PACK_BYTES_MAX)
       throw new StowageError(
         'request_too_large',
-        `one upload must not need more than ${PACK_BYTES_MAX} bytes compressed; send it in several`,
+        `one upload may have at most ${PACK_BYTES_MAX} compressed bytes; split it`,
       )
     yield chunk
   }

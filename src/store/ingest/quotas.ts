@@ -59,7 +59,7 @@ export class Quotas {
     if (atBegin.jsonBytes + reserved + bodyBytes > max)
       throw new StowageError(
         'overloaded',
-        'other uploads to this project are under way and may use up its quota; try again shortly',
+        'other uploads in progress may use up the quota of this project; try again shortly',
         { headers: { 'Retry-After': '1' } },
       )
     this.#reserved.set(projectId, reserved + bodyBytes)

@@ -97,7 +97,7 @@ export class PlainClosure {
     if (index >= this.#options.objectsMax) {
       throw new StowageError(
         'not_supported',
-        `the graph has more than ${this.#options.objectsMax} objects, which is as far as a plain object store is walked`,
+        `the graph has more than ${this.#options.objectsMax} objects, the limit of a plain object store`,
       )
     }
     this.#flags[index] |= flag

@@ -54,7 +54,7 @@ export class PlainSelection implements Selection {
       }
     }
     if (sent !== this.objects)
-      throw new StowageError('storage_unavailable', `${this.objects - sent} objects went away while they were sent`)
+      throw new StowageError('storage_unavailable', `${this.objects - sent} objects disappeared while they were sent`)
   }
 
   async *fragments(options: SelectionReadOptions): AsyncGenerator<readonly Fragment[]> {

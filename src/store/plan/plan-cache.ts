@@ -13,7 +13,8 @@ import { ByteCache } from '../../memory/byte-cache.ts'
 import { type Closure, closureBytes, closureDigest, countObjects, packsBytes } from '../closure/closure.ts'
 import { planBlobName, planKey } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
-import { onlyIfDamaged, type PackCatalog, type ProjectView } from '../records/pack-catalog.ts'
+import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { decodePlanTables, type PlanTables } from './plan-format.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
@@ -189,6 +190,7 @@ export class PlanCache {
       tablesStart: made.tablesStart,
       missing: closure.missing.size,
       sequence: closure.sequence,
+      layout: project.layout,
     }
     const value = encodePlanRecord(key, record)
     await records.commit({ put: [{ key, value }] })
@@ -238,7 +240,10 @@ export class PlanCache {
   /** A complete plan always holds. Others do while everything that was absent still is. */
   async #stillHolds(plan: LoadedPlan, project: ProjectView, signal: AbortSignal): Promise<boolean> {
     const { missing, absentClaims } = plan.tables
-    if (plan.absent !== undefined) return this.#stillAbsent(plan, plan.absent, project, signal)
+    if (plan.absent !== undefined) {
+      if (plan.checkedSequence === project.sequence) return true
+      return (await this.#stillAbsent(plan, plan.absent, project, signal).catch(onlyIfDamaged)) ?? false
+    }
     if (missing.size + absentClaims.size === 0 || plan.checkedSequence === project.sequence) return true
     const wasQuiet = await isQuiet(this.#parts.records, project)
     for (const ids of [missing, absentClaims]) if (!(await this.#allAbsent(project, ids, signal))) return false
@@ -254,10 +259,8 @@ export class PlanCache {
   async #stillAbsent(plan: LoadedPlan, absent: AbsentIds, project: ProjectView, signal: AbortSignal): Promise<boolean> {
     const { catalog } = this.#parts
     const yielder = new Yielder(this.#parts.environment)
-    for (let sequence = plan.checkedSequence; sequence < project.sequence; sequence++) {
-      signal.throwIfAborted()
-      const pack = await catalog.pack(project, sequence).catch(onlyIfDamaged)
-      if (pack === undefined) return false
+    for await (const pack of catalog.packsFrom(project, plan.checkedSequence, signal)) {
+      const { sequence } = pack
       const { ends, bytes } = (await catalog.tables(pack)).ids
       for (let ordinal = 0; ordinal < ends.length; ordinal++) {
         if (absent.has(bytes, ordinal === 0 ? 0 : ends[ordinal - 1], ends[ordinal])) return false
@@ -265,6 +268,7 @@ export class PlanCache {
       }
       plan.checkedSequence = Math.max(plan.checkedSequence, sequence + 1)
     }
+    plan.checkedSequence = Math.max(plan.checkedSequence, project.sequence)
     return true
   }
 

@@ -4,7 +4,7 @@ import { checkObjectId, quoted } from '../../object/id.ts'
 import type { NewPin, Pin, PinStore } from '../../object/roots.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { keyBounds, pinKey } from './keys.ts'
-import { locate } from './locator.ts'
+import { readObjects } from './locator.ts'
 import { readHead } from './projects.ts'
 import { decodePin, encodePin } from './records.ts'
 
@@ -57,7 +57,7 @@ export class PinRecords implements PinStore {
       const { key: headKey, bytes, head } = await readHead(records, projectId)
       const project = head === undefined || head.removed ? undefined : { projectId, generation: head.generation }
       const [location] =
-        project === undefined ? [] : await locate(records, project, [Buffer.from(rootObjectId, 'utf8')])
+        project === undefined ? [] : await readObjects(records, project, [Buffer.from(rootObjectId, 'utf8')])
       if (project === undefined || location === undefined)
         throw new StowageError('objects_missing', `the object ${quoted(rootObjectId)} is not held by this project`)
       const pin = make()
@@ -74,7 +74,7 @@ export class PinRecords implements PinStore {
       })
       if (result.ok) return { pin, isNew: true }
     }
-    throw new StowageError('overloaded', 'the project is being written to too often to pin an object; try again', {
+    throw new StowageError('overloaded', 'too many writes to this project prevent the pin; try again shortly', {
       headers: { 'Retry-After': '1' },
     })
   }

@@ -12,7 +12,8 @@ import {
   projectFolder,
 } from '../records/keys.ts'
 import { packOf, readTables } from '../records/pack-catalog.ts'
-import { decodeMark, decodePackRecord, decodePlanRecord } from '../records/records.ts'
+import { decodePackRecord } from '../records/pack-record.ts'
+import { decodeMark, decodePlanRecord } from '../records/records.ts'
 import { isTombstone } from './tombstone.ts'
 
 /** Blobs that no record names are kept this long: an upload whose commit is on its way may be about to name one. */

@@ -3,7 +3,7 @@ import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, note, type Finding } from './finding.ts'
 import { keyBounds, keyParts, packBlobName, parseHex, projectFolder } from '../records/keys.ts'
 import { decodeHeader, decodeTrailer, HEADER_BYTES_MAX, TRAILER_BYTES } from '../pack/pack-format.ts'
-import { decodePackRecord, type PackRecord } from '../records/records.ts'
+import { decodePackRecord, newPackRecord, type PackRecord } from '../records/pack-record.ts'
 import { readSource } from '../pack/segment-reader.ts'
 import { generationOfTombstone, isTombstone, readTombstone } from './tombstone.ts'
 
@@ -102,16 +102,14 @@ async function* findPackBlob(blobs: BlobStore, name: string, size: number, found
   )
   if (packBlobName(projectId, packId) !== name) throw corrupt('it contains a pack other than its name says')
   const trailer = decodeTrailer(await readSource(blobs, source, Math.max(0, size - TRAILER_BYTES), size))
-  const record: PackRecord = {
-    state: 'committed',
+  const record = newPackRecord({
     packId,
     objects: trailer.objects,
     packBytes: size,
     tablesStart: trailer.sectionsStart,
-    condemnedAtMs: 0,
-    owned: undefined,
+    epoch: 0,
     inline: undefined,
-  }
+  })
   found.add(projectId, { generation, sequence: undefined, timeMs, record })
   yield note(
     projectId,

@@ -7,7 +7,7 @@ import type { GraphRoot, ProjectUsage, UsageCounter } from '../../object/roots.t
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { orAborted } from '../../async/abort.ts'
 import type { Closure } from '../closure/closure.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { viewProject } from '../records/projects.ts'
 import { readTotals } from '../records/totals.ts'
 import { BYTES_PER_OBJECT, countUsage } from './count-usage.ts'
@@ -102,7 +102,7 @@ export class UsageCache implements UsageCounter {
   }
 
   async #inTime(result: Promise<ProjectUsage>, signal: AbortSignal): Promise<ProjectUsage> {
-    const late = new StowageError('overloaded', 'the usage of this project is still being counted; try again shortly', {
+    const late = new StowageError('overloaded', 'the usage of this project is not counted yet; try again shortly', {
       headers: { 'Retry-After': '5' },
     })
     const waiting = new AbortController()
@@ -115,9 +115,9 @@ export class UsageCache implements UsageCounter {
   }
 }
 
-function keyOf({ generation, sequence }: ProjectView, roots: readonly GraphRoot[]): string {
+function keyOf({ generation, sequence, layout }: ProjectView, roots: readonly GraphRoot[]): string {
   const hash = createHash('sha256')
   for (const { kind, id, groupId, rootObjectId } of roots)
     hash.update(JSON.stringify([kind, id, groupId, rootObjectId]))
-  return `${generation} ${sequence} ${hash.digest('hex')}`
+  return `${generation} ${sequence} ${layout} ${hash.digest('hex')}`
 }

@@ -142,7 +142,7 @@ const pruneModel = operationOf({
   ),
   answers: { 200: jsonAnswer('PruneResult', 'What was deleted, or would be.', {}) },
   faults: ['not_found', 'conflict', ...WRITE_FAULTS],
-  messages: { ...NO_MODEL, 409: 'the model has no retention rule; set one, or send one' },
+  messages: { ...NO_MODEL, 409: 'the model has no retention rule; set one, or send one in the request' },
 })
 
 const changeVersion = operationOf({

@@ -113,7 +113,7 @@ export const WRITE_FAULTS: readonly ServiceErrorCode[] = ['storage_full']
 const RIGHT_WORDS = {
   read: 'this token does not give the right to read in this project',
   write: 'this token does not give the right to write in this project',
-  run: "this path takes the run's own token alone",
+  run: "this path accepts only the run's own token",
 } as const
 
 export interface OperationWords {

@@ -1,0 +1,196 @@
+import type { Environment } from '../../environment.ts'
+import { StowageError } from '../../errors.ts'
+import { pauseBeforeRetry } from '../../async/backoff.ts'
+import type { Expectation, RecordStore } from '../../storage/backend.ts'
+import { objectKeyMaker } from './keys.ts'
+import { LOOKUP_KEYS } from './locator.ts'
+import type { LinePlace } from '../pack/line-places.ts'
+import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from './object-record.ts'
+import type { StoredProject } from './project-view.ts'
+
+const ATTEMPTS_MAX = 50
+/** Larger commits would hold everything else up, whatever the storage takes. */
+const COMMIT_ENTRIES_MAX = 500
+const COMMIT_BYTES_MAX = 524_288
+
+export interface ChangeParts {
+  readonly records: RecordStore
+  readonly environment: Environment
+}
+
+/** The record that an object shall have: `undefined` to remove it, `keep` to leave it as it is. */
+export type Decision = ObjectRecord | undefined | 'keep'
+
+export interface ChangedObjects {
+  /** The records afterwards, in the order of the ids. */
+  readonly after: readonly (ObjectRecord | undefined)[]
+  /** Ordinals in `ids` of the objects that this call changed. */
+  readonly changed: readonly number[]
+}
+
+interface OpenChange {
+  readonly at: number
+  readonly key: Uint8Array
+  readonly before: Uint8Array | undefined
+  readonly after: Uint8Array | undefined
+}
+
+/**
+ * Changes records of objects, each one only as long as it is as it was read; if it changed meanwhile, it is read and
+ * decided on again. In commits that the smallest record store takes: a crash leaves the first of them made, and the
+ * call can be repeated.
+ */
+export async function changeObjects(
+  parts: ChangeParts,
+  project: StoredProject,
+  ids: readonly Uint8Array[],
+  decide: (record: ObjectRecord | undefined, at: number) => Decision,
+  signal?: AbortSignal,
+): Promise<ChangedObjects> {
+  const after: (ObjectRecord | undefined)[] = []
+  const changed: number[] = []
+  for (let first = 0; first < ids.length; first += LOOKUP_KEYS) {
+    const some = ids.slice(first, first + LOOKUP_KEYS)
+    const part = await changeSome(parts, project, some, (record, at) => decide(record, first + at), signal)
+    for (const record of part.after) after.push(record)
+    for (const at of part.changed) changed.push(first + at)
+  }
+  return { after, changed }
+}
+
+async function changeSome(
+  { records, environment }: ChangeParts,
+  { projectId, generation }: StoredProject,
+  ids: readonly Uint8Array[],
+  decide: (record: ObjectRecord | undefined, at: number) => Decision,
+  signal: AbortSignal | undefined,
+): Promise<ChangedObjects> {
+  const keys = ids.map(objectKeyMaker(projectId, generation))
+  const after: (ObjectRecord | undefined)[] = Array.from({ length: ids.length })
+  const changed: number[] = []
+  let open = keys.map((_, at) => at)
+  for (let attempt = 0; open.length > 0; attempt++) {
+    if (attempt === ATTEMPTS_MAX) throw tooBusy()
+    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
+    const values = await records.getMany(
+      open.map((at) => keys[at]),
+      { signal },
+    )
+    const changes = open.flatMap((at, i): OpenChange[] => {
+      const before = values[i]
+      const record = before === undefined ? undefined : decodeObjectRecord(keys[at], before)
+      const decision = decide(record, at)
+      after[at] = decision === 'keep' ? record : decision
+      if (decision === 'keep' || decision === record) return []
+      return [{ at, key: keys[at], before, after: decision && encodeObjectRecord(keys[at], decision) }]
+    })
+    open = []
+    for (const chunk of inCommits(changes, records)) {
+      signal?.throwIfAborted()
+      const isMade = await commitChunk(records, chunk)
+      for (const { at } of chunk) (isMade ? changed : open).push(at)
+    }
+  }
+  return { after, changed: changed.sort((a, b) => a - b) }
+}
+
+async function commitChunk(records: RecordStore, chunk: readonly OpenChange[]): Promise<boolean> {
+  const { ok } = await records.commit({
+    put: chunk.flatMap(({ key, after }) => (after === undefined ? [] : [{ key, value: after }])),
+    remove: chunk.filter(({ after }) => after === undefined).map(({ key }) => key),
+    expect: chunk.map(({ key, before }): Expectation => ({ key, value: before })),
+  })
+  return ok
+}
+
+function* inCommits(changes: readonly OpenChange[], { limits }: RecordStore): Generator<readonly OpenChange[]> {
+  const entriesMax = Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax)
+  const bytesMax = Math.min(COMMIT_BYTES_MAX, limits.commitBytesMax)
+  let chunk: OpenChange[] = []
+  let bytes = 0
+  for (const change of changes) {
+    const { key, before, after } = change
+    const changeBytes = 2 * key.length + (before?.length ?? 0) + (after?.length ?? 0)
+    if (chunk.length > 0 && (chunk.length === entriesMax || bytes + changeBytes > bytesMax)) {
+      yield chunk
+      chunk = []
+      bytes = 0
+    }
+    chunk.push(change)
+    bytes += changeBytes
+  }
+  if (chunk.length > 0) yield chunk
+}
+
+/** Condemns the objects that are live and were neither written nor revived after `writtenUntil`. */
+export function condemnObjects(
+  parts: ChangeParts,
+  project: StoredProject,
+  ids: readonly Uint8Array[],
+  { epoch, writtenUntil }: { readonly epoch: number; readonly writtenUntil: number },
+  signal?: AbortSignal,
+): Promise<ChangedObjects> {
+  const decide = (record: ObjectRecord | undefined): Decision =>
+    record?.state === 'live' && record.epoch <= writtenUntil ? { ...record, state: 'condemned', epoch } : 'keep'
+  return changeObjects(parts, project, ids, decide, signal)
+}
+
+/** Brings condemned objects back to life. */
+export function reviveObjects(
+  parts: ChangeParts,
+  project: StoredProject,
+  ids: readonly Uint8Array[],
+  epoch: number,
+  signal?: AbortSignal,
+): Promise<ChangedObjects> {
+  const decide = (record: ObjectRecord | undefined): Decision =>
+    record?.state === 'condemned' ? { ...record, state: 'live', epoch } : 'keep'
+  return changeObjects(parts, project, ids, decide, signal)
+}
+
+/** Removes the records of objects that have been condemned since `condemnedUntil` or before. */
+export function removeCondemnedObjects(
+  parts: ChangeParts,
+  project: StoredProject,
+  ids: readonly Uint8Array[],
+  condemnedUntil: number,
+  signal?: AbortSignal,
+): Promise<ChangedObjects> {
+  const decide = (record: ObjectRecord | undefined): Decision =>
+    record?.state === 'condemned' && record.epoch <= condemnedUntil ? undefined : 'keep'
+  return changeObjects(parts, project, ids, decide, signal)
+}
+
+/** The line of an object in the pack to which it moves. */
+export interface NewPlace extends LinePlace {
+  readonly ordinal: number
+  /** The pack that it moves from. An object that lies elsewhere stays there. */
+  readonly from: number
+}
+
+/**
+ * Moves objects to the pack `sequence`, each with its place there. Readers of a layout before `fromLayout` find them in
+ * the pack that they come from.
+ */
+export function repointObjects(
+  parts: ChangeParts,
+  project: StoredProject,
+  ids: readonly Uint8Array[],
+  to: { readonly sequence: number; readonly fromLayout: number; readonly places: readonly NewPlace[] },
+  signal?: AbortSignal,
+): Promise<ChangedObjects> {
+  const { sequence, fromLayout, places } = to
+  const decide = (record: ObjectRecord | undefined, at: number): Decision => {
+    const { from, ...place } = places[at]
+    if (record?.sequence !== from) return 'keep'
+    const previous = { fromLayout, sequence: record.sequence, ordinal: record.ordinal }
+    return { ...record, ...place, sequence, previous }
+  }
+  return changeObjects(parts, project, ids, decide, signal)
+}
+
+function tooBusy(): StowageError {
+  return new StowageError('overloaded', 'objects of the project are changed by too many at once; try again shortly', {
+    headers: { 'Retry-After': '1' },
+  })
+}
