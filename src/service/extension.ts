@@ -15,7 +15,7 @@ import type { ProjectUpkeep } from './project-upkeep.ts'
 export interface ServiceContext<H> {
   /** `undefined` over a host's own `ObjectStore`. Keys of records begin with the kind `x` and blob names with `x/`: all others are the object store's. */
   readonly backend: StorageBackend | undefined
-  readonly graphs: ClosureSelector & Pick<GraphStore, 'pager'>
+  readonly graphs: ClosureSelector & Pick<GraphStore, 'pager' | 'collector'>
   /** The store's own time, for periods of grace. `undefined` over a host's own `ObjectStore`. */
   readonly epochs: StoreEpochs | undefined
   /** Objects that are kept with everything below them. `undefined` over a host's own `ObjectStore`. */

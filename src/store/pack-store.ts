@@ -16,6 +16,7 @@ import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
+import { PackCollector } from './collect/collector.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
 import { PackObjectPager } from './object-pager.ts'
@@ -79,6 +80,7 @@ export class PackStore implements GraphStore {
   readonly epochs: EpochCounter
   readonly pins: PinRecords
   readonly usages: UsageCache
+  readonly collector: PackCollector
   readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -132,8 +134,16 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
-    this.pins = new PinRecords({ records, clock: this.#clock, newId })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
+    const { epochs } = this
+    const collectParts = { records, blobs, catalog: this.#catalog, environment, budget: memory.requests, epochs }
+    this.collector = new PackCollector({ ...collectParts, closureOf, closing })
+    this.pins = new PinRecords({
+      records,
+      clock: this.#clock,
+      newId,
+      revive: (projectId, rootId) => this.collector.revive(projectId, rootId, { signal: closing }),
+    })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
