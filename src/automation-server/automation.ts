@@ -243,7 +243,10 @@ class Automation<H> implements AutomationExtension<H> {
     if (isDue) await applyRetention(domain, signal)
     if (isDue) await expireCauses(store, nowMs - this.#times.runRetentionMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
-    await purgeDeleted({ store, epochs: options.epochs, graceMs: this.#times.deletionGraceMs }, signal)
+    await purgeDeleted(
+      { store, emit: options.emit, epochs: options.epochs, graceMs: this.#times.deletionGraceMs },
+      signal,
+    )
     if (isDue) await sweepOrphans(store, signal)
     if (isDue) this.#storageSweptAtMs = nowMs
   }

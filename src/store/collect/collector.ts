@@ -63,10 +63,7 @@ export class PackCollector implements GraphCollector {
     })
   }
 
-  async restore(
-    projectId: string,
-    options: Pick<CollectOptions, 'signal' | 'onProgress'>,
-  ): Promise<ObjectAmount> {
+  async restore(projectId: string, options: Pick<CollectOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount> {
     const none = { objects: 0, jsonBytes: 0, storedBytes: 0 }
     const restored = await this.#whileLayoutStands(projectId, options.signal, (project, signal) =>
       restoreCondemned(this.#parts, project, { ...options, signal }),

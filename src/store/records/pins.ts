@@ -71,11 +71,7 @@ export class PinRecords implements PinStore {
       const key = pinKey(projectId, project.generation, pin.id)
       const result = await records.commit({
         put: [{ key, value: encodePin(key, pin) }],
-        expect: [
-          { key: headKey, value: bytes },
-          { key, value: undefined },
-          epoch.expectation,
-        ],
+        expect: [{ key: headKey, value: bytes }, { key, value: undefined }, epoch.expectation],
       })
       if (result.ok) return { pin, isNew: true }
     }

@@ -59,7 +59,10 @@ async function cutOffEverywhere(
       isCut = await collect(store).then(
         () => fault.calls > at,
         (error: unknown) => {
-          assert.ok(String((error as Error).cause ?? error).includes('fails') || error instanceof InjectedError, String(error))
+          assert.ok(
+            String((error as Error).cause ?? error).includes('fails') || error instanceof InjectedError,
+            String(error),
+          )
           return true
         },
       )

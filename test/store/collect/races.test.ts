@@ -180,7 +180,10 @@ test('a project without roots is never collected, but frees what was chosen', as
   assert.deepEqual([chosen?.condemned.objects, chosen?.keptIds, chosen?.missing], [2, ['kept'], 1])
   await pass(UNDO + 1)
   assert.equal((await collect()).freed.objects, 2)
-  assert.deepEqual(await heldOf(store, PROJECT, ['top', 'kept', 'kept-leaf', ...GOING_IDS]), new Set(['top', 'kept', 'kept-leaf']))
+  assert.deepEqual(
+    await heldOf(store, PROJECT, ['top', 'kept', 'kept-leaf', ...GOING_IDS]),
+    new Set(['top', 'kept', 'kept-leaf']),
+  )
   await close()
 })
 
