@@ -1,4 +1,4 @@
-import type { StoreEpoch } from './graph-store.ts'
+import type { StoreEpoch } from './epochs.ts'
 import type { GraphRoot } from './roots.ts'
 
 /**

@@ -133,6 +133,15 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return true
   }
 
+  /** Makes the plan of a root anew. Until then answers are sent by the one that is there. */
+  async replan(projectId: string, rootId: string, signal: AbortSignal): Promise<void> {
+    const root = await this.#findRoot(projectId, rootId, { signal })
+    const walked = root && (await this.#walks.walk(root, signal).catch(onlyIfOverloaded))
+    if (root === undefined || walked === undefined) return
+    const { closure, project } = walked
+    await this.#parts.plans.make({ project, closure, packs: closure.packs, party: root.party }, rootId, '', signal)
+  }
+
   async #closureAnew(
     root: FoundRoot,
     subtracted: readonly Closure[],

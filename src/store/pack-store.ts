@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
-import { DeflatePool } from '../compression/deflate-pool.ts'
+import { BLOCK_COMPRESSION_LEVEL, DeflatePool } from '../compression/deflate-pool.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
@@ -17,6 +17,8 @@ import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { PackCollector } from './collect/collector.ts'
+import type { PackCompactor } from './compact/compactor.ts'
+import { openCompactor } from './compact/open.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
 import { PackObjectPager } from './object-pager.ts'
@@ -37,8 +39,6 @@ import { UnappliedPacks } from './ingest/unapplied-packs.ts'
 export type { QuotaOf } from './ingest/quotas.ts'
 
 const MB = 1_048_576
-/** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
-const BLOCK_COMPRESSION_LEVEL = 4
 
 /** How often the janitor looks whether an epoch has lasted long enough. */
 const EPOCH_LOOK_INTERVAL_MS = 60_000
@@ -81,6 +81,7 @@ export class PackStore implements GraphStore {
   readonly pins: PinRecords
   readonly usages: UsageCache
   readonly collector: PackCollector
+  readonly compactor: PackCompactor
   readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -102,7 +103,7 @@ export class PackStore implements GraphStore {
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
-    this.#janitor = janitorOf(this.epochs, environment, onBackgroundError)
+    this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
@@ -135,16 +136,11 @@ export class PackStore implements GraphStore {
       onPlanFailed: onBackgroundError,
     })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
-    const { epochs } = this
-    const collectParts = { records, blobs, catalog: this.#catalog, environment, budget: memory.requests, epochs }
-    this.collector = new PackCollector({ ...collectParts, closureOf, closing })
-    this.pins = new PinRecords({
-      records,
-      clock: this.#clock,
-      newId,
-      revive: (projectId, rootId) => this.collector.revive(projectId, rootId, { signal: closing }),
-    })
+    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, closureOf, closing })
+    const revive = this.collector.revive.bind(this.collector)
+    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
+    this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
@@ -239,8 +235,16 @@ export class PackStore implements GraphStore {
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
+    this.#inBackground(() => this.compactor.finishOpenMerges((error) => this.#reportUnlessClosing(error), signal))
     this.#janitor.later()
     this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
+  }
+
+  /** Advances the store's own time, and ends merges that were cut off. */
+  async #lookAround(): Promise<void> {
+    const onError = (error: unknown): void => this.#reportUnlessClosing(error)
+    await this.epochs.advanceWhenDue().catch(onError)
+    await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {
@@ -271,11 +275,6 @@ export class PackStore implements GraphStore {
   #reportUnlessClosing(error: unknown): void {
     if (!this.#closing.signal.aborted) this.#options.onBackgroundError?.(error)
   }
-}
-
-/** Advances the store's own time. */
-function janitorOf(epochs: EpochCounter, environment: Environment, onError: (error: unknown) => void): BackgroundLoop {
-  return new BackgroundLoop(() => epochs.advanceWhenDue().catch(onError), EPOCH_LOOK_INTERVAL_MS, environment)
 }
 
 export function createPackStore(options: PackStoreOptions): PackStore {

@@ -23,9 +23,9 @@ import type { Model, RunDetails, Version } from '../../automation-server/schemas
 import type { JsonObject, LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
+import type { StoreEpoch } from '../../object/epochs.ts'
 import type { ClosureSelector, GraphStore } from '../../object/graph-store.ts'
 import type { Pin, PinStore } from '../../object/roots.ts'
-import type { Expectation } from '../../storage/backend.ts'
 import type { AnnotationPart, ImportedRecord, LogPart, MirrorMark, SealedAutomation } from './record-shapes.ts'
 
 export interface RecordImportParts {
@@ -113,7 +113,7 @@ export class RecordImport {
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
       if (stored !== undefined) return this.#knownVersion(scope, stored, version)
       const epoch = await this.#parts.graphs.collector?.revive(projectId, version.rootObjectId, { signal })
-      return this.#newVersion(scope, model, version, epoch === undefined ? [] : [epoch.expectation])
+      return this.#newVersion(scope, model, version, epoch)
     })
   }
 
@@ -121,7 +121,7 @@ export class RecordImport {
     scope: ProjectScope,
     { key: modelKey, bytes, value: model }: Stored<ModelRecord>,
     version: Version,
-    expect: readonly Expectation[],
+    epoch: StoreEpoch | undefined,
   ): Promise<ImportOutcome | undefined> {
     const { store } = this.#parts
     const key = projectKey(scope, 'version', version.modelId, version.id)
@@ -134,7 +134,7 @@ export class RecordImport {
     }
     const change = {
       put: [store.entry(key, record), store.entry(modelKey, changed)],
-      expect: [{ key: modelKey, value: bytes }, expectAbsent(key), ...expect],
+      expect: [{ key: modelKey, value: bytes }, expectAbsent(key), ...(epoch === undefined ? [] : [epoch.expectation])],
     }
     return (await store.commit(scope, change)) ? 'created' : undefined
   }

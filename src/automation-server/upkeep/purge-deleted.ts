@@ -1,5 +1,5 @@
-import type { StoreEpochs } from '../../object/graph-store.ts'
 import type { ServiceContext } from '../../service/extension.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { AutomationRecord } from '../domain/automations.ts'
 import { deletedKey } from '../domain/deletion.ts'

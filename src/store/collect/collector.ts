@@ -12,7 +12,8 @@ import type {
   UnreferencedOptions,
   UnreferencedPage,
 } from '../../object/collection.ts'
-import type { SignalOptions, StoreEpoch } from '../../object/graph-store.ts'
+import type { StoreEpoch } from '../../object/epochs.ts'
+import type { SignalOptions } from '../../object/graph-store.ts'
 import type { GraphRoot } from '../../object/roots.ts'
 import { OutdatedViewError } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'

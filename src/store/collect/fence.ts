@@ -1,5 +1,5 @@
 import { StowageError } from '../../errors.ts'
-import type { StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
 import type { Change, Expectation, RecordStore } from '../../storage/backend.ts'
 import type { ChangeTerms } from '../records/change-objects.ts'
 import type { ProjectView } from '../records/project-view.ts'

@@ -1,6 +1,6 @@
 import type { Environment } from '../../environment.ts'
 import type { MemoryBudget } from '../../memory/memory-budget.ts'
-import type { StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import type { Closure } from '../closure/closure.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'

@@ -1,7 +1,7 @@
 import { pauseBeforeRetry } from '../../async/backoff.ts'
 import { StowageError } from '../../errors.ts'
 import type { CollectOptions, ObjectAmount } from '../../object/collection.ts'
-import type { StoreEpoch } from '../../object/graph-store.ts'
+import type { StoreEpoch } from '../../object/epochs.ts'
 import { quoted } from '../../object/id.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { PackSelection } from '../closure/closure.ts'

@@ -292,6 +292,7 @@ function sweptMeanwhile(): StowageError {
   )
 }
 
-function projectRemoved(): StowageError {
+/** For an upload whose project was removed while it was on its way. */
+export function projectRemoved(): StowageError {
   return new StowageError('project_removed', 'the project was removed during this upload; nothing of it was stored')
 }

@@ -35,6 +35,8 @@ export class PlanRefCount {
 
 export interface LoadedPlanOptions {
   readonly use?: PlanRefCount | undefined
+  /** The layout of the project in which its packs were there. */
+  readonly layout: number
   readonly absent?: AbsentIds
   readonly environment: Environment
 }
@@ -50,6 +52,8 @@ export class LoadedPlan {
   readonly absent: AbsentIds | undefined
   /** The project's sequence at which the absent ids were last seen to be absent, with no upload under way. */
   checkedSequence = -1
+  /** The layout of the project in which the packs that it names were last seen to be there. */
+  layout: number
   readonly use: PlanRefCount
   readonly #environment: Environment
   #verifiedAtMs = -Infinity
@@ -57,11 +61,12 @@ export class LoadedPlan {
   constructor(
     source: ByteSource,
     tables: PlanTables,
-    { use = new PlanRefCount(), absent, environment }: LoadedPlanOptions,
+    { use = new PlanRefCount(), layout, absent, environment }: LoadedPlanOptions,
   ) {
     this.#environment = environment
     this.source = source
     this.absent = absent
+    this.layout = layout
     this.tables = tables
     this.use = use
     this.totals = totalsOf(tables.rows)
@@ -136,7 +141,8 @@ export class PlanSelection implements Selection, PlannedSelection {
     this.#loaded = loaded
     this.#catalog = catalog
     this.#reader = reader
-    this.#project = project
+    // The plan may be newer than the view: it was made when packs had been merged.
+    this.#project = { ...project, layout: loaded.layout }
     this.#buffers = reader.memory.open()
     loaded.use.answers++
   }

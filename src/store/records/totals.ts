@@ -109,7 +109,7 @@ async function countPacks({ records, blobs }: Parts, { projectId, generation }: 
 async function totalsOfPack({ records, blobs }: Parts, project: ProjectView, pack: Pack): Promise<ProjectTotals> {
   const { record } = pack
   const storedBytes = record.packBytes
-  if (record.state === 'merging' || isRetired(record, project.layout)) return { ...NO_TOTALS, storedBytes }
+  if (record.state === 'merging' || isRetired(record, project.layout)) return NO_TOTALS
   try {
     const tables = await readTables(blobs, pack)
     if (record.owned === undefined) return packTotals(record, tables)

@@ -1,7 +1,7 @@
 import { damage, type Finding } from './finding.ts'
 import { isRemoved } from '../records/projects.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
-import type { PackRecord } from '../records/pack-record.ts'
+import { isRetired, type PackRecord } from '../records/pack-record.ts'
 import type { ProjectHead } from '../records/records.ts'
 import type { Tombstone } from './tombstone.ts'
 
@@ -28,6 +28,9 @@ export class CheckState {
     const name = nameOf(projectId, generation, sequence)
     this.#packs.set(name, record && { objects: record.objects, owned: record.owned, condemned: record.condemned })
     if (record === undefined) return
+    // A pack that replaces others counts from the layout on at which they do not.
+    const { layout } = this.heads.get(projectId) ?? { layout: 0 }
+    if (record.state === 'merging' || isRetired(record, layout)) return
     const of = nameOf(projectId, generation)
     this.#storedBytes.set(of, (this.#storedBytes.get(of) ?? 0) + record.packBytes)
   }

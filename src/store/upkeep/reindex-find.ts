@@ -5,7 +5,7 @@ import { keyBounds, keyParts, packBlobName, parseHex, projectFolder } from '../r
 import { decodeHeader, decodeTrailer, HEADER_BYTES_MAX, TRAILER_BYTES } from '../pack/pack-format.ts'
 import { decodePackRecord, newPackRecord, type PackRecord } from '../records/pack-record.ts'
 import { readSource } from '../pack/segment-reader.ts'
-import { generationOfTombstone, isTombstone, readTombstone } from './tombstone.ts'
+import { generationOfTombstone, isCutShort, isTombstone, readTombstone } from './tombstone.ts'
 
 const PACK_FILE = /^[0-9a-f]{64}\/[0-9a-f]{32}$/
 
@@ -80,7 +80,7 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
   for await (const batch of blobs.list('')) {
     for (const { name, sizeBytes } of batch) {
       try {
-        if (isTombstone(name)) await findTombstone(blobs, name, sizeBytes, found)
+        if (isTombstone(name)) yield* findTombstone(blobs, name, sizeBytes, found)
         else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, sizeBytes, found)
       } catch (error) {
         yield damageBy(error, undefined, `blob ${name}`)
@@ -89,9 +89,20 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
   }
 }
 
-async function findTombstone(blobs: BlobStore, name: string, size: number, found: FoundPacks): Promise<void> {
+/** Its name says which generation is gone. One that a crash cut short is written anew when the project is swept. */
+async function* findTombstone(
+  blobs: BlobStore,
+  name: string,
+  size: number,
+  found: FoundPacks,
+): AsyncGenerator<Finding> {
   found.bury(name)
-  found.buried.add((await readTombstone(blobs, name, size)).projectId)
+  try {
+    found.buried.add((await readTombstone(blobs, name, size)).projectId)
+  } catch (error) {
+    const finding = damageBy(error, undefined, `blob ${name}`)
+    yield (await isCutShort(blobs, name, size)) ? { ...finding, severity: 'note' } : finding
+  }
 }
 
 async function* findPackBlob(blobs: BlobStore, name: string, size: number, found: FoundPacks): AsyncGenerator<Finding> {
