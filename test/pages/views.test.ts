@@ -111,7 +111,8 @@ async function crawl(
     looked(path, shown)
     if (shown.headers.get('content-type')?.startsWith('text/html') !== true) continue
     for (const link of linksOf(shown.html))
-      if (!/\/(?:cancel|rerun|run|delete|restore|keep|retention|pins|sign-out|events|web\/projects)$/.test(link)) seen.add(link.replace(/#.*/, ''))
+      if (!/\/(?:cancel|rerun|run|delete|restore|keep|retention|pins|sign-out|events|web\/projects)$/.test(link))
+        seen.add(link.replace(/#.*/, ''))
   }
   return seen
 }

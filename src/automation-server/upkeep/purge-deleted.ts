@@ -1,8 +1,8 @@
-import type { ServiceContext } from '../../service/extension.ts'
 import type { StoreEpochs } from '../../object/epochs.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { AutomationRecord } from '../domain/automations.ts'
 import { deletedKey } from '../domain/deletion.ts'
+import type { DomainOptions } from '../domain/domain.ts'
 import { ErrorCollector } from '../domain/error-collector.ts'
 import type { ModelRecord } from '../domain/models.ts'
 import type { VersionRecord } from '../domain/versions.ts'
@@ -13,7 +13,7 @@ import { removeKeys, removeRange } from './sweep-storage.ts'
 
 export interface PurgeParts {
   readonly store: AutomationStore
-  readonly emit: ServiceContext<never>['emit']
+  readonly emit: DomainOptions['emit']
   readonly epochs: StoreEpochs
   /** How long deleted items can be restored. */
   readonly graceMs: number

@@ -1,7 +1,8 @@
+import type { ServiceErrorCode } from '../../../errors.ts'
 import { headersOf, schemaRef } from '../../../openapi/description/shared.ts'
 import type { Operation, Parameter, Paths, RequestBody, Response, Tag } from '../../../openapi/description/types.ts'
 import { UNKNOWN_ID } from '../../../openapi/objects/examples.ts'
-import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT } from './parts.ts'
+import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
 const TAG = 'Upkeep'
 const DAY_MS = 86_400_000
@@ -31,6 +32,7 @@ interface LongWords {
   readonly body?: RequestBody
   readonly progress: string
   readonly report: string
+  readonly faults: readonly ServiceErrorCode[]
 }
 
 function longOperation({ progress, report, description, ...words }: LongWords): Operation {
@@ -40,7 +42,6 @@ function longOperation({ progress, report, description, ...words }: LongWords): 
     tag: TAG,
     right: 'write',
     answers: { 200: linesAnswer('How far it is, and the result.', progress, report) },
-    faults: ['not_found', 'not_supported'],
     messages: NO_PROJECT,
   })
 }
@@ -58,6 +59,7 @@ const collectProject = longOperation({
   ),
   progress: 'CollectionProgress',
   report: 'CollectionReport',
+  faults: ['not_found', ...WRITE_FAULTS],
 })
 
 const restoreCollected = longOperation({
@@ -66,6 +68,7 @@ const restoreCollected = longOperation({
   description: 'Condemned objects that were not freed are live again.',
   progress: 'CollectionProgress',
   report: 'ObjectAmount',
+  faults: WRITE_FAULTS,
 })
 
 const compactProject = longOperation({
@@ -81,6 +84,7 @@ const compactProject = longOperation({
   ),
   progress: 'CompactionProgress',
   report: 'CompactionReport',
+  faults: ['not_found'],
 })
 
 const collectObjects = longOperation({
@@ -91,6 +95,7 @@ const collectObjects = longOperation({
   body: jsonBody('CollectObjectsRequest', 'The objects.', { dryRun: { value: { ids: [UNKNOWN_ID], dryRun: true } } }),
   progress: 'CollectionProgress',
   report: 'ChosenReport',
+  faults: ['not_found', ...WRITE_FAULTS],
 })
 
 const TOPS: Parameter = {
@@ -111,7 +116,7 @@ const listUnreferenced = operationOf({
   parameters: ['Limit', 'Cursor'],
   ownParameters: [TOPS],
   answers: { 200: jsonAnswer('UnreferencedObjectPage', 'The objects.', {}) },
-  faults: ['not_found', 'conflict', 'not_supported'],
+  faults: ['not_found', 'conflict'],
   messages: { ...NO_PROJECT, 409: 'the project was removed and begun anew; begin the list anew' },
 })
 
