@@ -170,20 +170,12 @@ async function* runEntries(
     if (event.type === 'test:fail') {
       process.exitCode = 1
       failed.add(testFileOf(event.data) ?? UNKNOWN_FILE)
-      // The entry of a group fails itself only for errors outside of tests: nothing has tracked which test began them.
-      if (testFileOf(event.data) === undefined) yield tracedAs(event.data.name)
     }
     if ((event.type === 'test:pass' || event.type === 'test:fail') && event.data.nesting === 0)
       measure(event.data, durations)
     if (name === undefined) yield event
     else totals.set(name, (totals.get(name) ?? 0) + Number(value))
   }
-}
-
-/** How to find the test of an error that no test has caught. */
-function tracedAs(entry: string): TestEvent {
-  const message = `${entry} failed outside of its tests: STOWAGE_TEST_TRACKING=1 npm test names the test`
-  return { type: 'test:diagnostic', data: { nesting: 0, message } }
 }
 
 /** Adds what a test took to the time of its file. */

@@ -49,7 +49,7 @@ export class RemoteProject {
     let end: string | undefined
     let waitedMs = 0
     for (;;) {
-      const page = await this.#objectPage(place)
+      const page = await this.#objectPage(place, end)
       if (page === undefined) return
       end ??= page.end
       if (page.objects > 0) yield page
@@ -148,8 +148,12 @@ export class RemoteProject {
     })
   }
 
-  async #objectPage(after: string | null): Promise<(ObjectLines & { readonly end: string }) | undefined> {
+  async #objectPage(
+    after: string | null,
+    endOfRun: string | undefined,
+  ): Promise<(ObjectLines & { readonly end: string }) | undefined> {
     const query: [string, string][] = after === null ? [] : [['after', after]]
+    if (endOfRun !== undefined) query.push(['end', endOfRun])
     try {
       return await this.remote.retry.run(this.signal, async () => {
         const answer = await this.#once({ path: ['export', 'objects'], query })

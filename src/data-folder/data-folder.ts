@@ -13,7 +13,7 @@ import {
 
 /** Says which storage and format a data folder holds. Its absence, or an unexpected byte in it, means hands off. */
 export const MARKER_FILE = 'stowage.json'
-const FORMAT = 1
+const FORMAT = 2
 
 export type FolderKind = 'filesystem' | 'level'
 
@@ -122,10 +122,15 @@ function markerError(path: string, kind: FolderKind, text: string): DataFolderEr
       `the data folder ${path} holds storage of the kind ${storage}; it cannot be opened as ${kind}`,
     )
   }
-  if (storage === kind && typeof format === 'number' && format > FORMAT) {
+  if (storage === kind && typeof format === 'number' && format !== FORMAT) {
+    const remedy =
+      format > FORMAT
+        ? 'use the release that wrote it, or a newer one'
+        : 'serve it with the older release that wrote it, export its projects ("stowage export") and import them into ' +
+          'a new folder ("stowage import")'
     return new DataFolderError(
       'FOLDER_FORMAT',
-      `the data folder ${path} has format ${format}; this version knows formats up to ${FORMAT}`,
+      `the data folder ${path} has format ${format}; this release reads format ${FORMAT}; nothing was changed; ${remedy}`,
     )
   }
   return new DataFolderError(

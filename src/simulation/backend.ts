@@ -1,4 +1,3 @@
-import { onAbort } from '../async/abort.ts'
 import {
   type BlobInfo,
   type BlobStore,
@@ -13,47 +12,12 @@ import {
   type RecordStore,
   type StorageBackend,
 } from '../storage/backend.ts'
-import type { FaultInjector } from './faults.ts'
-import type { SimulatedProcess } from './process.ts'
-import type { Random } from './random.ts'
-import type { Scheduler } from './scheduler.ts'
-import type { SimulatedStorage } from './storage.ts'
+import { Calls, type SimulatedBackendParts } from './calls.ts'
 
-/** The environment of a connection. */
-export interface SimulatedBackendParts {
-  /** The data that survives the process. */
-  readonly storage: SimulatedStorage
-  /** Decides when each call resolves. */
-  readonly scheduler: Scheduler
-  /** The caller. */
-  readonly process: SimulatedProcess
-  /** Of this connection alone. */
-  readonly random: Random
-  /** Decides which call fails, and how. */
-  readonly faults: FaultInjector
-  /** Called when a fault kills the process that called, or all. */
-  readonly onCrash: (kind: 'crash' | 'powerLoss') => void
-}
-
-const LATENCY_MS_MAX = 4
-const SLOW_MS_MAX = 30_000
 /** Of the first batch, at most; later ones are larger, so that others come between few. */
 const RANGE_BATCH_ENTRIES = 8
 const BATCH_DOUBLINGS_MAX = 6
 const LIST_BATCH_BLOBS = 4
-
-/** One call that is under way. */
-interface Call {
-  /** Its remaining effects, each one separate. */
-  readonly steps: (() => void)[]
-  readonly isWrite: boolean
-}
-
-/** A blob whose content is being read. */
-interface OpenPut {
-  readonly name: string
-  readonly chunks: Uint8Array[]
-}
 
 /**
  * One process's connection to a simulated storage: both seams. The scheduler decides when each call takes effect and
@@ -68,7 +32,7 @@ export class SimulatedBackend implements StorageBackend {
   readonly #calls: Calls
 
   constructor(parts: SimulatedBackendParts) {
-    this.#calls = new Calls(parts)
+    this.#calls = new Calls(parts, parts.storage)
     this.records = new SimulatedRecords(this.#calls, parts)
     this.blobs = new SimulatedBlobs(this.#calls, parts)
   }
@@ -84,120 +48,6 @@ export class SimulatedBackend implements StorageBackend {
    */
   sever(): void {
     this.#calls.sever()
-  }
-}
-
-/** The unanswered calls of one process to the storage. */
-class Calls {
-  readonly #parts: SimulatedBackendParts
-  readonly #calls = new Set<Call>()
-  readonly #openPuts = new Set<OpenPut>()
-
-  constructor(parts: SimulatedBackendParts) {
-    this.#parts = parts
-  }
-
-  sever(): void {
-    const { random, storage } = this.#parts
-    for (const { steps, isWrite } of this.#calls) {
-      if (!isWrite) continue
-      const isKept = random.chance(0.5)
-      for (const step of steps) if (steps.length === 1 ? isKept : random.chance(0.5)) attempt(step)
-    }
-    for (const { name, chunks } of this.#openPuts) if (random.chance(0.5)) storage.tear(name, chunks, random)
-    this.#calls.clear()
-    this.#openPuts.clear()
-  }
-
-  /** Makes the steps of one call, in one or two goes, and answers. */
-  call<T>(
-    label: string,
-    { signal, isWrite = false }: CallOptions & { readonly isWrite?: boolean },
-    steps: readonly (() => void)[],
-    answer: () => T,
-  ): Promise<T> {
-    const { process, random, faults, storage } = this.#parts
-    if (!process.isAlive) return new Promise(() => undefined)
-    const fault = faults.next(random)
-    if (fault === 'flip') storage.flip(random)
-    const call: Call = { steps: [...steps], isWrite }
-    this.#calls.add(call)
-    return new Promise<T>((resolve, reject) => {
-      const unregister = signal && onAbort(signal, () => this.#abort(call, () => reject(signal.reason as Error)))
-      const settle = (act: () => void): void => {
-        if (!this.#calls.delete(call)) return
-        unregister?.()
-        act()
-      }
-      const isBefore = random.chance(0.5)
-      const refuse = (message: string, code?: string): void =>
-        settle(() => reject(Object.assign(new Error(message), { code })))
-      const finish = (): void =>
-        settle(() => {
-          try {
-            resolve(answer())
-          } catch (error) {
-            reject(error)
-          }
-        })
-      const makeSteps = (count: number): void => {
-        for (const step of call.steps.splice(0, count)) attempt(step)
-      }
-      this.#later(label, fault === 'slow' ? random.below(SLOW_MS_MAX) : 0, call, () => {
-        if ((fault === 'crash' || fault === 'powerLoss') && isBefore) return this.#parts.onCrash(fault)
-        if (fault === 'error') return refuse('the connection was refused')
-        if (isWrite && faults.isDiskFull) return refuse('no space left on device', 'ENOSPC')
-        if (fault === 'hang' && isBefore) return undefined
-        if (fault === 'partial' && isWrite && call.steps.length > 1) {
-          for (const step of call.steps.splice(0)) if (random.chance(0.5)) attempt(step)
-          return refuse('the connection was reset')
-        }
-        const isInTwoGoes = call.steps.length > 1 && random.chance(0.3)
-        makeSteps(isInTwoGoes ? random.between(1, call.steps.length - 1) : call.steps.length)
-        return this.#later(`${label} ends`, 0, call, () => {
-          makeSteps(call.steps.length)
-          if (fault === 'crash' || fault === 'powerLoss') return this.#parts.onCrash(fault)
-          if (fault === 'lostAnswer' || fault === 'partial') return refuse('the connection was reset')
-          return fault === 'hang' ? undefined : finish()
-        })
-      })
-    })
-  }
-
-  putBegan(name: string): OpenPut {
-    const open: OpenPut = { name, chunks: [] }
-    this.#openPuts.add(open)
-    return open
-  }
-
-  putEnded(open: OpenPut): void {
-    this.#openPuts.delete(open)
-  }
-
-  #later(label: string, delayMs: number, call: Call, act: () => void): void {
-    const { scheduler, process, random } = this.#parts
-    const latencyMs = delayMs + random.below(LATENCY_MS_MAX * 8) / 8
-    scheduler.schedule(latencyMs, `${label} ${process.name}`, () => {
-      if (this.#calls.has(call)) act()
-    })
-  }
-
-  /** The caller goes; a write that is on its way may still take effect. */
-  #abort(call: Call, reject: () => void): void {
-    if (!this.#calls.delete(call)) return
-    const { scheduler, random } = this.#parts
-    if (call.isWrite && random.chance(0.5))
-      scheduler.schedule(random.below(LATENCY_MS_MAX), 'abandoned write', () => call.steps.forEach(attempt))
-    reject()
-  }
-}
-
-/** An error of a step is the answer of its call, and does not concern the scheduler. */
-function attempt(step: () => void): void {
-  try {
-    step()
-  } catch {
-    // The step keeps its own failure for the answer.
   }
 }
 

@@ -8,10 +8,13 @@ import type { PlannedObject } from './models.ts'
 import type { PlannedDownload, PlannedLookUp, PlannedUpload } from './operations.ts'
 import { type ProjectOracle, type Span, Violation } from './oracle.ts'
 import type { SimulatedProcess } from './process.ts'
+import type { RootBook } from './root-book.ts'
 import { closureBytes, type ServerLife } from './server.ts'
 
 /** The objects of a root that a client has from an earlier download. */
 interface Downloaded {
+  /** No upload was under way: what its root leads to cannot have come later, unless a later upload brought it. */
+  readonly isQuiet: boolean
   readonly span: Span
   readonly texts: ReadonlyMap<string, string>
   readonly closureDigest: string | undefined
@@ -20,13 +23,17 @@ interface Downloaded {
 /** The target of an operation of a client. */
 export interface Destination {
   readonly life: ServerLife
+  readonly projectId: string
   readonly project: ProjectObjects
   readonly oracle: ProjectOracle
+  readonly book: RootBook
   readonly signal: AbortSignal
 }
 
 const BODY_CHUNK_BYTES = 16_384
 const NOTHING: ReadonlyMap<string, string> = new Map()
+/** Of a client that did not keep the digest: it fits no closure. */
+const NO_DIGEST = '0'.repeat(32)
 
 /**
  * Performs the operations of clients, and reports their outcomes to the oracle. Remembers its downloads, for `have` and
@@ -71,13 +78,18 @@ export class SimulatedClient {
     const have =
       had === undefined
         ? undefined
-        : { id: haveRootId as string, ...(planned.index % 2 === 0 ? {} : { digest: had.closureDigest }) }
+        : {
+            id: haveRootId as string,
+            ...(planned.index % 2 === 0 && had.isQuiet ? {} : { digest: had.closureDigest ?? NO_DIGEST }),
+          }
     const selected: { closureDigest?: string | undefined } = {}
     let texts: Map<string, string>
     try {
       texts =
         form === 'records'
-          ? await recordsIn(to.project.graph(rootId, { signal, ...(have === undefined ? {} : { have: [have.id] }) }))
+          ? await recordsIn(
+              to.project.graph(rootId, { signal, ...(have === undefined ? {} : { have: [wordOf(have)] }) }),
+            )
           : await this.#bytes(planned, to, have, selected)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'not_found') throw error
@@ -87,10 +99,18 @@ export class SimulatedClient {
     }
     oracle.end(span)
     const base = had?.texts ?? NOTHING
-    const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
     const isOfOneProject = had === undefined || !oracle.isRemovedSince(had.span)
+    // What the client has may be of a project that is gone: deltas on it mean nothing.
+    if (form === 'deltas' && !isOfOneProject) return
+    const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
     oracle.sawClosure(rootId, undone, isOfOneProject ? base : undefined, span)
-    if (have === undefined) this.#downloaded.set(rootId, { span, texts: undone, closureDigest: selected.closureDigest })
+    if (have === undefined)
+      this.#downloaded.set(rootId, {
+        span,
+        texts: undone,
+        closureDigest: selected.closureDigest,
+        isQuiet: oracle.isQuiet(span),
+      })
   }
 
   async lookUp({ kind, ids }: PlannedLookUp, { project, oracle, signal }: Destination): Promise<void> {
@@ -162,6 +182,10 @@ export class SimulatedClient {
   }
 }
 
+function wordOf({ id, digest }: { readonly id: string; readonly digest?: string | undefined }): string {
+  return digest === undefined ? id : `${id}@${digest}`
+}
+
 function tell(
   oracle: ProjectOracle,
   id: string,
@@ -189,7 +213,7 @@ function linesIn(text: string): Map<string, string> {
   return texts
 }
 
-function addOnce(texts: Map<string, string>, id: string, text: string): void {
+export function addOnce(texts: Map<string, string>, id: string, text: string): void {
   if (texts.has(id)) throw new Violation(`${id} was sent twice`)
   texts.set(id, text)
 }

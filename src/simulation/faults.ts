@@ -11,6 +11,7 @@ import type { Random } from './random.ts'
  * - `hang`: the call is never answered, whether or not it takes effect.
  * - `slow`: the call takes seconds.
  * - `full`: this write and some that follow fail since the disk is full.
+ * - `sleep`: the process that called stands still, for seconds or for hours, while others go on.
  * - `flip`: one bit of what is stored changes.
  */
 export const FAULT_KINDS = [
@@ -22,6 +23,7 @@ export const FAULT_KINDS = [
   'hang',
   'slow',
   'full',
+  'sleep',
   'flip',
 ] as const
 /** The name of something that can go wrong. */
@@ -75,6 +77,17 @@ export class FaultInjector {
   /** Nothing goes wrong from now on. */
   stop(): void {
     this.#isStopped = true
+  }
+
+  /** Nothing goes wrong while this work is done. */
+  async without<T>(work: () => Promise<T>): Promise<T> {
+    const wasStopped = this.#isStopped
+    this.#isStopped = true
+    try {
+      return await work()
+    } finally {
+      this.#isStopped = wasStopped
+    }
   }
 
   /** The fault of the next call. */

@@ -12,7 +12,7 @@
  * }
  */
 export { SimulatedBackend } from './backend.ts'
-export type { SimulatedBackendParts } from './backend.ts'
+export type { ConnectionParts, SimulatedBackendParts } from './calls.ts'
 export { FAULT_KINDS, FaultInjector } from './faults.ts'
 export type { Fault, FaultKind } from './faults.ts'
 export { SimulatedProcess } from './process.ts'

@@ -21,7 +21,7 @@ export interface Removal extends Span {
 }
 
 interface Sighting extends Span {
-  readonly text: string | undefined
+  text: string | undefined
 }
 
 /** A guarantee was violated. */
@@ -71,13 +71,10 @@ export class ProjectOracle {
 
   /** Whether every answer to a question asked in this span must say that the object is there. */
   isThere(id: string, span: Span): boolean {
-    const isSafe = (evidence: Span): boolean =>
-      evidence.end < span.start &&
-      !this.#removals.some((removal) => removal.end > evidence.start && removal.start < span.end)
+    const isSafe = (evidence: Span): boolean => evidence.end < span.start && !this.isRemovedWithin(evidence, span)
     return (
-      this.#uploads.some(
-        ({ texts, outcome, ...times }) => outcome === 'acknowledged' && texts.has(id) && isSafe(times),
-      ) || (this.#sightings.get(id) ?? []).some(isSafe)
+      this.#uploads.some((upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload)) ||
+      (this.#sightings.get(id) ?? []).some(isSafe)
     )
   }
 
@@ -101,6 +98,28 @@ export class ProjectOracle {
     return this.#removals.some(({ end }) => end > start)
   }
 
+  /** Whether every upload that began before the end of this span was acknowledged before its start. */
+  isQuiet({ start, end }: Span): boolean {
+    return this.#uploads.every((upload) => upload.start > end || (upload.end < start && upload.outcome !== 'unknown'))
+  }
+
+  /** Whether a removal may have come after the beginning of one and before the end of the other. */
+  isRemovedWithin(earlier: Span, later: Span): boolean {
+    return this.#removals.some(({ start, end }) => end > earlier.start && start < later.end)
+  }
+
+  /** Whether something that was written in one span is removed for certain when the other begins. */
+  isCertainlyRemoved(written: Span, { start }: Span): boolean {
+    return this.#removals.some(
+      (removal) => removal.isAcknowledged && removal.start > written.end && removal.end < start,
+    )
+  }
+
+  /** The records were written anew: of several texts of one id another one may count now. */
+  reindexed(): void {
+    for (const sightings of this.#sightings.values()) for (const sighting of sightings) sighting.text = undefined
+  }
+
   /**
    * Throws `Violation` unless these objects are the closure of the root, without what `had` holds already. Where `had`
    * may be of a project that was removed meanwhile (`undefined`), only each object by itself is looked at.
@@ -113,10 +132,14 @@ export class ProjectOracle {
   ): void {
     if (texts.keys().next().value !== rootId) throw new Violation(`a download of ${rootId} does not begin with it`)
     const reached = new Set([rootId])
+    const moment = this.#momentOf(texts, span)
     for (const id of had === undefined ? [] : reached) {
       const text = texts.get(id) ?? had?.get(id)
-      if (text === undefined) this.sawNot(id, span)
-      else for (const child of childrenOf(text)) reached.add(child)
+      if (text === undefined) {
+        this.sawNot(id, span)
+        if (this.isThere(id, moment))
+          throw new Violation(`a download of ${rootId} lacks ${id}, which was there before all that it holds was`)
+      } else for (const child of childrenOf(text)) reached.add(child)
     }
     for (const [id, text] of texts) {
       this.saw(id, text, span)
@@ -140,9 +163,19 @@ export class ProjectOracle {
     }
   }
 
-  #mayBeThere({ start, end, outcome }: Upload, span: Span): boolean {
-    if (outcome === 'refused' || start > span.end) return false
-    return !this.#removals.some((removal) => removal.isAcknowledged && removal.start > end && removal.end < span.start)
+  /** From the first moment at which all of these can have been there. */
+  #momentOf(texts: ReadonlyMap<string, string>, span: Span): Span {
+    const firstStart = (id: string): number =>
+      Math.min(
+        ...this.#uploads.flatMap((upload) =>
+          upload.texts.has(id) && this.#mayBeThere(upload, span) ? [upload.start] : [],
+        ),
+      )
+    return { start: Math.max(span.start, ...[...texts.keys()].map(firstStart)), end: span.end }
+  }
+
+  #mayBeThere(upload: Upload, span: Span): boolean {
+    return upload.outcome !== 'refused' && upload.start <= span.end && !this.isCertainlyRemoved(upload, span)
   }
 
   #checkText(id: string, text: string, span: Span, sources: readonly Upload[]): void {
@@ -153,20 +186,14 @@ export class ProjectOracle {
           earlier.end < upload.start &&
           earlier.texts.has(id) &&
           earlier.texts.get(id) !== upload.texts.get(id) &&
-          !this.#isRemovedBetween(earlier, upload),
+          !this.isRemovedWithin(earlier, upload),
       )
     if (!sources.some((upload) => upload.texts.get(id) === text && wins(upload)))
       throw new Violation(`${id} has a text that no upload can have given it: ${text.slice(0, 200)}`)
     for (const sighting of this.#sightings.get(id) ?? []) {
       if (sighting.text === undefined || sighting.text === text) continue
       const [earlier, later] = sighting.start < span.start ? [sighting, span] : [span, sighting]
-      if (!this.#isRemovedBetween(earlier, later))
-        throw new Violation(`${id} has another text than it was seen to have`)
+      if (!this.isRemovedWithin(earlier, later)) throw new Violation(`${id} has another text than it was seen to have`)
     }
-  }
-
-  /** Whether a removal may have come after the beginning of one and before the end of the other. */
-  #isRemovedBetween(earlier: Span, later: Span): boolean {
-    return this.#removals.some(({ start, end }) => end > earlier.start && start < later.end)
   }
 }

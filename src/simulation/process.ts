@@ -24,6 +24,8 @@ export class SimulatedProcess implements Environment {
   readonly #random: Random
   readonly #skewMs: number
   #isAlive = true
+  #hasSlept = false
+  #wakesAtMs = 0
 
   constructor(name: string, scheduler: Scheduler, random: Random) {
     this.name = name
@@ -43,6 +45,24 @@ export class SimulatedProcess implements Environment {
     this.#isAlive = false
   }
 
+  /** Whether it ever slept. */
+  get hasSlept(): boolean {
+    return this.#hasSlept
+  }
+
+  /** Nothing in it continues for so long, as in a machine that is suspended; then everything that is due does. */
+  sleep(durationMs: number): void {
+    this.#hasSlept = true
+    this.#wakesAtMs = Math.max(this.#wakesAtMs, this.#scheduler.nowMs + durationMs)
+  }
+
+  /** Acts at once, or when the process wakes. */
+  whenAwake(act: () => void | Promise<void>): void | Promise<void> {
+    const leftMs = this.#wakesAtMs - this.#scheduler.nowMs
+    if (leftMs <= 0) return act()
+    this.#scheduler.schedule(leftMs, `${this.name} wakes`, () => this.whenAwake(act))
+  }
+
   /** The wall clock, which follows the virtual time. */
   now(): number {
     return Math.floor(EPOCH_MS + this.#scheduler.look() + this.#skewMs)
@@ -55,14 +75,29 @@ export class SimulatedProcess implements Environment {
 
   /** Calls `act` after `delayMs` of virtual time. */
   setTimer(delayMs: number, act: () => void): Timer {
-    const step = this.#scheduler.schedule(delayMs, `timer ${this.name}`, () => this.#isAlive && act())
-    const timer: Timer = { cancel: () => step.cancel(), unref: () => timer }
+    let isCancelled = false
+    const step = this.#scheduler.schedule(delayMs, `timer ${this.name}`, () =>
+      this.whenAwake(() => {
+        if (this.#isAlive && !isCancelled) act()
+      }),
+    )
+    const cancel = (): void => {
+      isCancelled = true
+      step.cancel()
+    }
+    const timer: Timer = { cancel, unref: () => timer }
     return timer
   }
 
   /** Resolves in a later step of the scheduler. */
   nextTurn(): Promise<void> {
-    return new Promise((resolve) => this.#scheduler.schedule(0, `turn ${this.name}`, () => this.#isAlive && resolve()))
+    return new Promise((resolve) => {
+      this.#scheduler.schedule(0, `turn ${this.name}`, () =>
+        this.whenAwake(() => {
+          if (this.#isAlive) resolve()
+        }),
+      )
+    })
   }
 
   /** Random bytes from the seed. */

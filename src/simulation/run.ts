@@ -1,27 +1,13 @@
-import { Readable } from 'node:stream'
-import { StowageError } from '../errors.ts'
-import { asGuarded } from '../storage/guard.ts'
-import { checkStore } from '../store/upkeep/check.ts'
-import { SimulatedBackend } from './backend.ts'
-import { type Destination, SimulatedClient } from './client.ts'
-import { type Fault, FaultInjector, type FaultKind } from './faults.ts'
-import type { PlannedModel } from './models.ts'
-import type { Operation, PlannedUpload } from './operations.ts'
-import { ProjectOracle, type Upload, Violation } from './oracle.ts'
-import { SimulatedProcess } from './process.ts'
-import { Random } from './random.ts'
-import { Scheduler } from './scheduler.ts'
-import { type ServerLife, SimulatedServer } from './server.ts'
-import { SimulatedStorage } from './storage.ts'
-
-/** The parameters of one run. */
-export interface Plan {
-  readonly seed: number
-  readonly servers: number
-  readonly models: readonly PlannedModel[]
-  readonly operations: readonly Operation[]
-  readonly faults: readonly Fault[]
-}
+import { AtRest } from './at-rest.ts'
+import type { Destination } from './client.ts'
+import { codeOf, wordsOf } from './expectations.ts'
+import type { FaultKind } from './faults.ts'
+import { exportAll, pin, unpin } from './keeper.ts'
+import { Maintenance } from './maintenance.ts'
+import type { Operation, PlannedUpload, ServedOperation } from './operations.ts'
+import { type ProjectOracle, Violation } from './oracle.ts'
+import type { ServerLife } from './server.ts'
+import { type Plan, World } from './world.ts'
 
 /** The outcome of a run. */
 export interface RunResult {
@@ -40,34 +26,18 @@ export interface RunResult {
 /** When a client gives up, and when an operator kills a server that has not even answered that. */
 const PATIENCE_MS = 60_000
 const LAST_ANSWER_MS = 90_000
-/** By then blobs that nothing names are swept. */
-const AFTERWARDS_MS = 3 * 60 * 60_000
 /** How long a stopping server may finish its work. */
 const GRACE_MS_MAX = 2_000
-/** Background work has ended by then. */
-const UPKEEP_MS = 60_000
-/** What tells that projects were removed. */
-const TRACES_BYTES_MAX = 2_000
-const LAST_OBJECT = '[{"id":"last"}]'
 const CRASHED = new Error('the server crashed')
+/** The server sleeps, and its client has gone. */
+const GIVEN_UP = new Error('the client has gone')
 /** An upload that is answered so has left nothing. */
 const NOTHING_KEPT: ReadonlySet<string> = new Set(['project_removed', 'base_mismatch'])
-/** Faults after which an operation may report an unusable storage. */
-const DISTURBANCES: readonly FaultKind[] = [
-  'error',
-  'lostAnswer',
-  'partial',
-  'full',
-  'hang',
-  'slow',
-  'powerLoss',
-  'crash',
-]
 
 /** Makes the run that the plan and its seed decide, to its end or to the first violation. */
 export async function run(plan: Plan): Promise<RunResult> {
   const world = new World(plan)
-  const violation = await world.run()
+  const violation = await new Run(world).toEnd()
   return {
     violation,
     steps: world.scheduler.count,
@@ -77,229 +47,131 @@ export async function run(plan: Plan): Promise<RunResult> {
   }
 }
 
-class World {
-  readonly scheduler: Scheduler
-  readonly faults: FaultInjector
-  readonly #plan: Plan
-  readonly #random: Random
-  readonly #storage: SimulatedStorage
-  readonly #servers: readonly SimulatedServer[]
-  readonly #client: SimulatedClient
-  readonly #clients: SimulatedProcess
-  readonly #moments = { moment: 0 }
-  readonly #oracles = new Map<string, ProjectOracle>()
-  #restarts = 0
-  #violation: string | undefined
+/** The operations of a plan, and the look at what they left. */
+class Run {
+  readonly #world: World
+  readonly #maintenance: Maintenance
 
-  constructor(plan: Plan) {
-    const random = new Random(plan.seed)
-    this.#plan = plan
-    this.#random = random
-    this.scheduler = new Scheduler(random.fork('schedule'))
-    this.faults = new FaultInjector(plan.faults)
-    this.#storage = new SimulatedStorage(this.scheduler)
-    this.#clients = new SimulatedProcess('clients', this.scheduler, random.fork('clients'))
-    this.#client = new SimulatedClient(this.#clients)
-    this.#servers = Array.from({ length: plan.servers }, (_, at) => this.#server(`s${at}`))
-    for (const { projectId } of plan.models) this.#oracles.set(projectId, new ProjectOracle(this.#moments))
+  constructor(world: World) {
+    this.#world = world
+    this.#maintenance = new Maintenance(world)
   }
 
-  async run(): Promise<string | undefined> {
+  async toEnd(): Promise<string | undefined> {
     try {
-      await this.#phase(this.#plan.operations.map((operation) => this.#perform(operation)))
-      this.faults.stop()
+      await this.#phase(this.#world.plan.operations.map((operation) => this.#perform(operation)))
+      this.#world.faults.stop()
       await this.#phase([this.#endLives()])
-      await this.#phase([this.#sleep(AFTERWARDS_MS)])
-      await this.#phase([this.#verify()])
-      if (!this.faults.fired.has('flip')) await this.#phase([this.#removeAll()])
+      await this.#phase([new AtRest(this.#world).look()])
     } catch (error) {
-      this.#broken(error)
+      this.#world.broken(error)
     }
-    return this.#violation
+    await this.#world.closed().catch((error: unknown) => this.#world.broken(error))
+    return this.#world.violation
   }
 
   /** Makes steps until all of it is done, or something is broken. */
   async #phase(work: readonly Promise<void>[]): Promise<void> {
     let left = work.length
-    for (const one of work) one.catch((error: unknown) => this.#broken(error)).finally(() => left--)
-    const isOver = await this.scheduler.runUntil(() => left === 0 || this.#violation !== undefined)
+    for (const one of work) one.catch((error: unknown) => this.#world.broken(error)).finally(() => left--)
+    const isOver = await this.#world.scheduler.runUntil(() => left === 0 || this.#world.violation !== undefined)
     if (!isOver) throw new Violation(`nothing goes on any more, and ${left} operations have not ended`)
-    if (this.#violation !== undefined) throw new Violation(this.#violation)
-  }
-
-  #server(name: string): SimulatedServer {
-    return new SimulatedServer({
-      name,
-      storage: this.#storage,
-      scheduler: this.scheduler,
-      faults: this.faults,
-      random: this.#random.fork(name),
-      onPowerLoss: () => this.#servers.forEach((server) => server.crash()),
-      onError: (error) => {
-        if (!this.#isExpected(error)) this.#broken(error)
-      },
-    })
+    if (this.#world.violation !== undefined) throw new Violation(this.#world.violation)
   }
 
   async #perform(operation: Operation): Promise<void> {
-    const server = this.#servers[operation.server % this.#servers.length]
-    await this.#sleep(operation.atMs)
-    await server.up()
-    if (operation.kind === 'restart') {
-      this.#restarts++
-      return server.stop(this.#random.below(GRACE_MS_MAX))
-    }
+    const server = this.#world.servers[operation.server % this.#world.servers.length]
+    await this.#world.sleep(operation.atMs)
+    await this.#maintenance.over(() => server.up())
+    if (operation.kind === 'restart') return this.#world.stop(server, this.#world.random.below(GRACE_MS_MAX))
+    if (operation.kind === 'maintenance') return this.#maintenance.perform(operation.task)
     const life = server.life()
+    const project = this.#world.project(operation.projectId)
+    const span = project.oracle.begin()
     const patience = new AbortController()
-    const impatience = this.#clients.setTimer(PATIENCE_MS, () => patience.abort(new Error('the client gave up')))
-    const killer = this.#clients.setTimer(LAST_ANSWER_MS, () => {
-      if (this.faults.fired.has('hang')) life.kill()
-      else this.#broken(new Violation(`${nameOf(operation)} is not answered`))
+    let giveUp = (): void => undefined
+    const gone = new Promise<never>((_, reject) => (giveUp = () => reject(GIVEN_UP)))
+    const impatience = this.#world.clients.setTimer(PATIENCE_MS, () => {
+      void life.environment.whenAwake(() => patience.abort(new Error('the client gave up')))
     })
-    const oracle = this.#oracleOf(operation.projectId)
-    const to = { life, oracle, project: life.service.project(operation.projectId), signal: patience.signal }
-    const span = oracle.begin()
-    try {
-      await unlessCrashed(life, this.#act(operation, to))
-    } catch (error) {
-      const isExpected = this.#isExpected(error, { operation, isRemoved: oracle.isRemovedSince(span) })
-      if (error !== CRASHED && !isExpected) throw new Violation(`${nameOf(operation)}: ${wordsOf(error)}`)
-    } finally {
-      impatience.cancel()
-      killer.cancel()
-    }
+    const killer = this.#world.clients.setTimer(LAST_ANSWER_MS, () => {
+      if (life.environment.hasSlept) giveUp()
+      else if (this.#world.faults.fired.has('hang')) life.kill()
+      else this.#world.broken(new Violation(`${nameOf(operation)} is not answered`))
+    })
+    const isFine = (error: unknown): boolean =>
+      error === CRASHED ||
+      error === GIVEN_UP ||
+      this.#world.isExpected(error, operation, project.oracle.isRemovedSince(span)) ||
+      // What is still asked of a server that sleeps, nobody waits for.
+      (life.environment.hasSlept && codeOf(error) === 'AbortError')
+    const work = unlessCrashed(life, this.#act(operation, this.#world.destination(life, project, patience.signal)))
+    work.catch((error: unknown) => {
+      if (!isFine(error)) this.#world.broken(new Violation(`${nameOf(operation)}: ${wordsOf(error)}`))
+    })
+    await Promise.race([work, gone]).catch(() => undefined)
+    impatience.cancel()
+    killer.cancel()
   }
 
-  #act(operation: Exclude<Operation, { kind: 'restart' }>, to: Destination): Promise<void> {
+  #act(operation: ServedOperation, to: Destination): Promise<unknown> {
     if (operation.kind === 'upload') return this.#upload(operation, to)
     if (operation.kind === 'remove') return this.#remove(to)
-    if (operation.kind === 'download') return this.#client.download(operation, to)
-    return this.#client.lookUp(operation, to)
+    if (operation.kind === 'download') return this.#world.client.download(operation, to)
+    if (operation.kind === 'pin') return pin(operation, to)
+    if (operation.kind === 'unpin') return unpin(operation, to)
+    if (operation.kind === 'export') return exportAll(to, operation.pageBytes, this.#world.clients)
+    if (operation.kind === 'usage') return to.life.context.usage(operation.projectId, to.signal)
+    return this.#world.client.lookUp(operation, to)
   }
 
   async #upload(operation: PlannedUpload, to: Destination): Promise<void> {
+    const { objects, requests } = operation
+    const size = Math.ceil(objects.length / requests)
+    for (let first = 0; first < objects.length; first += size)
+      await this.#uploadOnce({ ...operation, objects: objects.slice(first, first + size) }, to)
+  }
+
+  async #uploadOnce(operation: PlannedUpload, to: Destination): Promise<void> {
     const { oracle, life } = to
-    const sent: { upload?: Upload } = {}
+    const uploads: ReturnType<ProjectOracle['beginUpload']>[] = []
+    const end = (): void => {
+      for (const upload of uploads.splice(0)) oracle.end(upload)
+    }
+    void life.over.then(end)
     try {
-      const begin = (texts: ReadonlyMap<string, string>): void => void (sent.upload = oracle.beginUpload(texts))
-      await unlessCrashed(life, this.#client.upload(operation, to, begin))
-      if (operation.isBroken) throw new Violation('a broken body was accepted')
-      if (sent.upload !== undefined) sent.upload.outcome = 'acknowledged'
+      await this.#world.client.upload(operation, to, (texts) => void uploads.push(oracle.beginUpload(texts)))
+      if (operation.isBroken && uploads.length > 0) throw new Violation('a broken body was accepted')
+      for (const upload of uploads) upload.outcome = 'acknowledged'
     } catch (error) {
       const isRefused = operation.isBroken || NOTHING_KEPT.has(codeOf(error) ?? '')
-      if (isRefused && sent.upload !== undefined) sent.upload.outcome = 'refused'
+      if (isRefused) for (const upload of uploads) upload.outcome = 'refused'
       throw error
     } finally {
-      if (sent.upload !== undefined) oracle.end(sent.upload)
+      end()
     }
   }
 
   async #remove({ project, oracle, life }: Destination): Promise<void> {
     const removal = oracle.beginRemoval()
+    const end = (): void => {
+      if (removal.end === Infinity) oracle.end(removal)
+    }
+    void life.over.then(end)
     try {
-      await unlessCrashed(life, project.remove())
-      removal.isAcknowledged = true
+      await project.remove()
+      if (removal.end === Infinity) removal.isAcknowledged = true
     } finally {
-      oracle.end(removal)
+      end()
     }
   }
 
   async #endLives(): Promise<void> {
-    for (const server of this.#servers) {
-      if (this.#random.chance(0.5)) server.crash()
-      else await server.stop(GRACE_MS_MAX)
+    for (const server of this.#world.servers) {
+      if (this.#world.random.chance(0.5)) server.crash()
+      else await this.#world.stop(server, GRACE_MS_MAX)
       await server.up()
     }
-  }
-
-  /** Everything is at rest: looks at all that there may be. */
-  async #verify(): Promise<void> {
-    const life = this.#servers[0].life()
-    const { signal } = new AbortController()
-    const isDamaged = this.faults.fired.has('flip')
-    await life.service.ready().catch(() => undefined)
-    await this.#sleep(UPKEEP_MS)
-    for (const [projectId, oracle] of this.#oracles) {
-      const project = life.service.project(projectId)
-      const to = { life, oracle, project, signal }
-      const place = { index: 0, atMs: 0, server: 0, projectId }
-      const looks: (() => Promise<unknown>)[] = [
-        () => this.#client.lookUp({ ...place, kind: 'list', ids: [...oracle.ids] }, to),
-        async () => oracle.checkWhole(isDamaged ? new Set() : await project.has([...oracle.ids])),
-      ]
-      for (const { versions } of this.#plan.models.filter((model) => model.projectId === projectId))
-        for (const { rootId } of versions)
-          for (const form of ['records', 'gzip'] as const)
-            looks.push(() =>
-              this.#client.download({ ...place, kind: 'download', rootId, form, haveRootId: undefined }, to),
-            )
-      for (const look of looks)
-        await look().catch((error: unknown) => {
-          if (!(isDamaged && isNoticedDamage(error))) throw new Violation(`in the end: ${wordsOf(error)}`)
-        })
-    }
-    await this.#servers[0].stop(GRACE_MS_MAX)
-    if (!isDamaged) await this.#check()
-  }
-
-  /**
-   * Removed projects free their space. Each gets an object first: blobs of a project without a record are kept, because
-   * the record may have been lost, so those of a crash before the first commit are swept only once the project exists.
-   */
-  async #removeAll(): Promise<void> {
-    const [server] = this.#servers
-    for (const projectId of this.#oracles.keys()) {
-      const project = server.life().service.project(projectId)
-      await project.upload(Readable.from([Buffer.from(LAST_OBJECT)]), 'application/json')
-      await project.remove()
-    }
-    await this.#sleep(UPKEEP_MS)
-    await server.stop(GRACE_MS_MAX)
-    await this.#sleep(AFTERWARDS_MS)
-    await server.life().service.ready()
-    await this.#sleep(UPKEEP_MS)
-    const left = this.#storage.sizeBytes
-    if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)
-  }
-
-  /** The findings of `stowage check`. */
-  async #check(): Promise<void> {
-    const process = new SimulatedProcess('check', this.scheduler, this.#random.fork('check'))
-    const { scheduler, faults } = this
-    const parts = { storage: this.#storage, scheduler, faults, process, random: this.#random, onCrash: () => undefined }
-    for await (const { severity, subject, message } of checkStore(asGuarded(new SimulatedBackend(parts)), {
-      environment: process,
-    }))
-      if (severity === 'damage') throw new Violation(`check finds damage: ${subject}: ${message}`)
-  }
-
-  #isExpected(error: unknown, context?: { readonly operation: Operation; readonly isRemoved: boolean }): boolean {
-    const { fired } = this.faults
-    const code = codeOf(error)
-    if (fired.has('flip') && isNoticedDamage(error)) return true
-    if (code === 'storage_unavailable' || code === 'storage_full')
-      return this.#restarts > 0 || DISTURBANCES.some((kind) => fired.has(kind))
-    if (code === 'closing') return this.#restarts > 0
-    if (code === 'project_removed' || code === 'not_found' || code === 'base_mismatch')
-      return context === undefined || context.isRemoved
-    const hasGivenUp = error instanceof Error && (error.message === 'the client gave up' || error.name === 'AbortError')
-    if (hasGivenUp) return fired.has('slow') || fired.has('hang')
-    const { operation } = context ?? {}
-    return operation?.kind === 'upload' && operation.isBroken && error instanceof StowageError
-  }
-
-  #oracleOf(projectId: string): ProjectOracle {
-    const oracle = this.#oracles.get(projectId) ?? new ProjectOracle(this.#moments)
-    this.#oracles.set(projectId, oracle)
-    return oracle
-  }
-
-  #sleep(delayMs: number): Promise<void> {
-    return new Promise((resolve) => void this.#clients.setTimer(delayMs, resolve))
-  }
-
-  #broken(error: unknown): void {
-    this.#violation ??= error instanceof Violation ? error.message : wordsOf(error)
   }
 }
 
@@ -311,25 +183,6 @@ function unlessCrashed<T>(life: ServerLife, work: Promise<T>): Promise<T> {
   return Promise.race([work, crashed])
 }
 
-/** A client or the service noticed changed bytes. */
-function isNoticedDamage(error: unknown): boolean {
-  return codeOf(error) === 'corrupt_data' || (error instanceof Error && /^Z_|^ERR_ZLIB/.test(codeOf(error) ?? ''))
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
-}
-
 function nameOf({ kind, index }: Operation): string {
   return `operation ${index} (${kind})`
-}
-
-function wordsOf(error: unknown): string {
-  if (error instanceof Violation) return error.message
-  if (error instanceof StowageError) return `${error.code}: ${error.message}${causeOf(error)}`
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
-}
-
-function causeOf({ cause }: Error): string {
-  return cause instanceof Error ? ` (${cause.message})` : ''
 }

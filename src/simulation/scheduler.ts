@@ -11,7 +11,7 @@ export interface Scheduled {
 interface Step {
   readonly atMs: number
   readonly label: string
-  readonly act: () => void
+  readonly act: () => void | Promise<void>
   isCancelled: boolean
 }
 
@@ -62,8 +62,8 @@ export class Scheduler {
     return this.#nowMs
   }
 
-  /** `label` names the step, for the digest. */
-  schedule(delayMs: number, label: string, act: () => void): Scheduled {
+  /** `label` names the step, for the digest. Where `act` returns a promise, no other step is made before it settles. */
+  schedule(delayMs: number, label: string, act: () => void | Promise<void>): Scheduled {
     const step: Step = { atMs: this.#nowMs + Math.max(0, delayMs), label, act, isCancelled: false }
     this.#steps.push(step)
     return { cancel: () => (step.isCancelled = true) }
@@ -82,7 +82,8 @@ export class Scheduler {
       if (step === undefined) return false
       if (++this.#count > this.#stepsMax) throw new Error(`the run has not ended after ${this.#stepsMax} steps`)
       this.#digest = crc32(`${step.label} ${this.#nowMs}`, this.#digest)
-      step.act()
+      const isMade = step.act()
+      if (isMade !== undefined) await isMade
     }
   }
 

@@ -1,10 +1,12 @@
 import { openAccess } from '../access/open.ts'
 import { emit } from '../emit/emit.ts'
-import type { Environment } from '../environment.ts'
 import type { ClosureSelector } from '../object/graph-store.ts'
+import type { GraphRoot } from '../object/roots.ts'
+import type { ServiceContext } from '../service/extension.ts'
 import type { ObjectService } from '../service/object-service.ts'
 import { createObjectService } from '../service/service.ts'
-import { SimulatedBackend, type SimulatedBackendParts } from './backend.ts'
+import type { ConnectionParts } from './calls.ts'
+import type { StorageBackend } from '../storage/backend.ts'
 import { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
 
@@ -13,9 +15,19 @@ const LAST_STEPS_MS = 60_000
 /** How long a server that went down stays down. */
 const DOWN_MS_MAX = 500
 
-export type ServerParts = Pick<SimulatedBackendParts, 'storage' | 'scheduler' | 'faults'> & {
+/** A process's connection to the storage. */
+export interface Connection extends Required<Pick<StorageBackend, 'records' | 'blobs' | 'close'>> {
+  /** Call it when the process has died. */
+  sever(): void
+}
+
+export type ServerParts = Pick<ConnectionParts, 'scheduler' | 'faults'> & {
   readonly random: Random
   readonly name: string
+  /** Called for each process. `over` resolves when it has ended. */
+  readonly connect: (parts: ConnectionParts, over: Promise<void>) => Connection
+  /** The versions of a project, which its host keeps. */
+  readonly rootsOf: (projectId: string) => readonly GraphRoot[]
   /** Called when a fault kills every process. */
   readonly onPowerLoss: () => void
   /** Receives the background reports of a service. */
@@ -25,8 +37,10 @@ export type ServerParts = Pick<SimulatedBackendParts, 'storage' | 'scheduler' | 
 /** One life of a server: from its start until it is stopped or killed. */
 export interface ServerLife {
   readonly service: ObjectService
-  readonly graphs: ClosureSelector
-  readonly environment: Environment
+  /** What an extension of the service gets. */
+  readonly context: ServiceContext<unknown>
+  readonly graphs: ServiceContext<unknown>['graphs']
+  readonly environment: SimulatedProcess
   /** Resolves when the process dies or its service is closed. */
   readonly over: Promise<void>
   /** Kills the process, at once. */
@@ -83,7 +97,7 @@ export class SimulatedServer {
   }
 
   #start(): ServerLife & { readonly end: () => void } {
-    const { storage, scheduler, faults, random, onPowerLoss, onError } = this.#parts
+    const { scheduler, faults, random, connect, onPowerLoss, onError, rootsOf } = this.#parts
     const process = new SimulatedProcess(
       `${this.name}.${++this.#starts}`,
       scheduler,
@@ -96,14 +110,14 @@ export class SimulatedServer {
       else if (this.#life?.environment === process) this.crash()
       else kill()
     }
-    const backend = new SimulatedBackend({ storage, scheduler, process, random, faults, onCrash })
+    const backend = connect({ scheduler, process, random, faults, onCrash }, over)
     const kill = (): void => {
       if (!process.isAlive) return
       process.kill()
       backend.sever()
       end()
     }
-    let graphs: ClosureSelector | undefined
+    let attached: ServiceContext<unknown> | undefined
     const service = createObjectService({
       backend,
       access: openAccess(),
@@ -112,14 +126,20 @@ export class SimulatedServer {
       extensions: [
         {
           attach: (context) => {
-            graphs = context.graphs
+            attached = context
             return []
           },
+          roots: (projectId) => oneBatch(rootsOf(projectId)),
         },
       ],
     })
-    return { service, graphs: graphs as unknown as ClosureSelector, environment: process, over, kill, end }
+    const context = attached as unknown as ServiceContext<unknown>
+    return { service, context, graphs: context.graphs, environment: process, over, kill, end }
   }
+}
+
+async function* oneBatch<T>(items: readonly T[]): AsyncGenerator<readonly T[]> {
+  yield items
 }
 
 /** All bytes of a closure as gzip, as the graph endpoint sends them. */

@@ -9,7 +9,7 @@ const ATTEMPTS_MAX = 400
  */
 export async function shrink(
   failed: Simulation,
-  options: Pick<SimulationOptions, 'faultKinds'> = {},
+  options: Pick<SimulationOptions, 'faultKinds' | 'backend'> = {},
 ): Promise<Simulation> {
   let best = failed
   let attemptsLeft = ATTEMPTS_MAX

@@ -1,7 +1,10 @@
+import type { StorageBackend } from '../storage/backend.ts'
 import { type Fault, FAULT_KINDS, type FaultKind, planFaults } from './faults.ts'
-import { type Operation, planOperations } from './operations.ts'
+import type { Operation } from './operations.ts'
 import { Random } from './random.ts'
-import { type Plan, run, type RunResult } from './run.ts'
+import { run, type RunResult } from './run.ts'
+import { planOperations } from './workload.ts'
+import type { Plan } from './world.ts'
 
 /** Which run, and which parts of it. */
 export interface SimulationOptions {
@@ -15,6 +18,11 @@ export interface SimulationOptions {
   readonly operations?: readonly number[]
   /** Places of the faults that are left in. All by default. */
   readonly faults?: readonly number[]
+  /**
+   * Opens a storage of your own in place of a simulated one: empty when it is called first in a run, later as it was
+   * closed. All servers share one backend. A bit is never flipped, and a blob never torn.
+   */
+  readonly backend?: () => StorageBackend
 }
 
 /** The outcome of one run, and its parameters. */
@@ -47,7 +55,7 @@ interface Chosen {
 }
 
 /** The parts of a seed's plan that are left in. */
-export function planOf({ seed, faultKinds = FAULT_KINDS, ...chosen }: SimulationOptions): Chosen {
+export function planOf({ seed, faultKinds = FAULT_KINDS, backend, ...chosen }: SimulationOptions): Chosen {
   const random = new Random(seed)
   const drawn = random.fork('servers').pick([1, 1, 2, 3])
   const { models, operations } = planOperations(random.fork('operations'), drawn)
@@ -59,7 +67,10 @@ export function planOf({ seed, faultKinds = FAULT_KINDS, ...chosen }: Simulation
     servers: chosen.servers ?? drawn,
     models,
     operations: left.flatMap((index): Operation[] => operations.slice(index, index + 1)),
-    faults: faults.flatMap((at): Fault[] => planned.slice(at, at + 1)),
+    faults: faults
+      .flatMap((at): Fault[] => planned.slice(at, at + 1))
+      .filter(({ kind }) => !backend || kind !== 'flip'),
+    openBackend: backend,
   }
   return { plan, operations: left, faults }
 }

@@ -11,9 +11,7 @@ import type {
 import { isObjectId, OBJECT_ID_BYTES_MAX } from '../object/id.ts'
 import { IdSet } from '../object/id-set.ts'
 import { type HaveOutcome, MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
-import { linkedAbort } from '../async/abort.ts'
 import { StowageError } from '../errors.ts'
-import { Semaphore } from '../async/semaphore.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { Bitmap } from './bytes/bitmap.ts'
 import {
@@ -25,21 +23,17 @@ import {
   type PackSelection,
 } from './closure/closure.ts'
 import type { MemoryBudget, MemoryLease, Party } from '../memory/memory-budget.ts'
-import { ClosureWalk } from './closure/closure-walk.ts'
-import { WalkMemory } from './closure/walk-memory.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
-import { locate, LOOKUP_KEYS } from './records/locator.ts'
-import type { PackCatalog, ProjectView } from './records/pack-catalog.ts'
+import { type FoundRoot, SharedWalks } from './closure/shared-walks.ts'
+import { locate, LOOKUP_KEYS, type ObjectLocation } from './records/locator.ts'
+import type { PackCatalog } from './records/pack-catalog.ts'
+import type { ProjectView } from './records/project-view.ts'
 import type { PlanCache } from './plan/plan-cache.ts'
 import { PlanSelection } from './plan/planned-selection.ts'
-import { firstPending, viewProject } from './records/projects.ts'
-import type { ObjectLocation } from './records/records.ts'
+import { viewProject } from './records/projects.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
-import { SingleFlight } from '../async/single-flight.ts'
 
-/** Each holds the tables of the packs that it walks through. */
-const WALKS_AT_ONCE = 2
 /** If more of a graph is new, deltas are not worth their cost: plans exist for that. */
 const DELTAS_SHARE_MAX = 0.8
 /**
@@ -62,22 +56,14 @@ export interface GraphReaderParts {
 
 const NO_IDS = new IdSet(0)
 
-interface FoundRoot {
-  readonly project: ProjectView
-  readonly rootId: string
-  readonly location: ObjectLocation
-  /** The first caller. */
-  readonly party: Party
-}
-
 /** Answers questions about stored objects, over the packs. */
 export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelector {
   readonly #parts: GraphReaderParts
-  readonly #walks = new SingleFlight<Closure>()
-  readonly #walking = new Semaphore(WALKS_AT_ONCE)
+  readonly #walks: SharedWalks
 
   constructor(parts: GraphReaderParts) {
     this.#parts = parts
+    this.#walks = new SharedWalks(parts, (projectId, rootId, signal) => this.#findRoot(projectId, rootId, { signal }))
   }
 
   async has(projectId: string, ids: IdSet, { signal }: SignalOptions): Promise<Uint8Array> {
@@ -85,7 +71,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const project = await viewProject(this.#parts.records, projectId, signal)
     if (project === undefined) return held
     for await (const { first, locations } of this.#located(project, ids, signal)) {
-      for (const [i, location] of locations.entries()) held[first + i] = location === undefined ? 0 : 1
+      for (const [i, location] of locations.entries()) held[first + i] = location?.state === 'live' ? 1 : 0
     }
     return held
   }
@@ -96,7 +82,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     let missingCount = 0
     let textBytes = 0
     const bySequence = new Map<number, PackSelection>()
-    const project = (await viewProject(records, projectId, signal)) ?? { projectId, generation: 0, sequence: 0 }
+    const project = (await viewProject(records, projectId, signal)) ?? {
+      projectId,
+      generation: 0,
+      sequence: 0,
+      layout: 0,
+    }
     for await (const { first, locations } of this.#located(project, ids, signal)) {
       for (const [i, location] of locations.entries()) {
         if (location !== undefined) {
@@ -135,11 +126,20 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const root = await this.#findRoot(projectId, rootId, { signal })
     if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined)
       return true
-    const closure = await this.#walk(root, signal).catch(onlyIfOverloaded)
-    if (closure === undefined || closure.missing.size > 0) return false
-    const { project, party } = root
-    await this.#parts.plans.make({ project, closure, packs: closure.packs, party }, rootId, '', signal)
+    const walked = await this.#walks.walk(root, signal).catch(onlyIfOverloaded)
+    if (walked === undefined || walked.closure.missing.size > 0) return false
+    const { closure, project } = walked
+    await this.#parts.plans.make({ project, closure, packs: closure.packs, party: root.party }, rootId, '', signal)
     return true
+  }
+
+  /** Makes the plan of a root anew. Until then answers are sent by the one that is there. */
+  async replan(projectId: string, rootId: string, signal: AbortSignal): Promise<void> {
+    const root = await this.#findRoot(projectId, rootId, { signal })
+    const walked = root && (await this.#walks.walk(root, signal).catch(onlyIfOverloaded))
+    if (root === undefined || walked === undefined) return
+    const { closure, project } = walked
+    await this.#parts.plans.make({ project, closure, packs: closure.packs, party: root.party }, rootId, '', signal)
   }
 
   async #closureAnew(
@@ -150,9 +150,9 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     signal: AbortSignal,
   ): Promise<Selection> {
     const { plans, catalog, reader, closing, environment, onPlanFailed } = this.#parts
-    const { project, rootId } = root
+    const { rootId } = root
     const beganAtMs = environment.monotonicMs()
-    const closure = await this.#walk(root, signal)
+    const { closure, project } = await this.#walks.walk(root, signal)
     const packs =
       subtracted.length === 0
         ? closure.packs
@@ -195,34 +195,6 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     )
   }
 
-  /**
-   * One walk for all callers that ask for the same root at the same time. A walk that began while an upload was writing
-   * its ids may have missed ids that were acknowledged since, so only its first caller uses it.
-   */
-  async #walk({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
-    const { records, catalog, environment, budget } = this.#parts
-    const pending = await firstPending(records, project)
-    const sequence = Math.min(pending ?? project.sequence, project.sequence)
-    const walk = (signal: AbortSignal): Promise<Closure> =>
-      this.#walking.run(signal, async () => {
-        const { controller, unlink } = linkedAbort(signal)
-        const own = controller.signal
-        const memory = new WalkMemory(budget, { signal: own, party, revoke: (reason) => controller.abort(reason) })
-        try {
-          const parts = { records, catalog, environment }
-          const closure = await new ClosureWalk(parts, project, { signal: own, memory }).from(location)
-          return { ...closure, sequence }
-        } catch (error) {
-          throw await catalog.reasonOf(error, project)
-        } finally {
-          memory.release()
-          unlink()
-        }
-      })
-    if (pending !== undefined) return walk(signal)
-    return this.#walks.run(`${project.projectId}\0${project.generation}\0${project.sequence}\0${rootId}`, signal, walk)
-  }
-
   /** The closures of the client's roots, if the client certainly has all of them. */
   async #subtractable(
     project: ProjectView,
@@ -238,7 +210,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       const location = locations[i]
       const root = location === undefined ? undefined : { project, rootId: id, location, party }
       const closure = root === undefined ? undefined : await this.#closureOf(root, signal)
-      const outcome = haveOutcome(closure, digest)
+      const outcome = haveOutcome(closure, digest, await this.#isMerged(project, location))
       outcomes.push({ id, outcome })
       if (closure === undefined || outcome !== 'subtracted') continue
       await memory?.hold(closure.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length, 0))
@@ -246,6 +218,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       closures.push({ ...closure, absentClaims: NO_IDS })
     }
     return { outcomes, closures }
+  }
+
+  async #isMerged(project: ProjectView, location: ObjectLocation | undefined): Promise<boolean> {
+    if (location === undefined) return false
+    const { record } = await this.#parts.catalog.pack(project, location.sequence)
+    return record.sources.length > 0
   }
 
   /** The closure of a root, from its plan if it has one; `undefined` when the root is not held. */
@@ -256,7 +234,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
 
   async #closureOf(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const plan = await this.#parts.plans.find(root.project, root.rootId, '', signal)
-    return plan?.tables.closure ?? (await this.#walk(root, signal))
+    return plan?.tables.closure ?? (await this.#walks.walk(root, signal)).closure
   }
 
   async #findRoot(
@@ -308,9 +286,15 @@ function addTellable(missing: IdSet, id: Uint8Array): void {
   if (id.length <= OBJECT_ID_BYTES_MAX) missing.add(id)
 }
 
-function haveOutcome(closure: Closure | undefined, digest: string | undefined): HaveOutcome['outcome'] {
+function haveOutcome(
+  closure: Closure | undefined,
+  digest: string | undefined,
+  isMerged: boolean,
+): HaveOutcome['outcome'] {
   if (closure === undefined) return 'unknown'
   if (digest !== undefined) return closureDigest(closure.packs) === digest ? 'subtracted' : 'digest-mismatch'
+  // The number of a merged pack does not tell what arrived before what.
+  if (isMerged) return 'incomplete'
   return isCompleteSinceRoot(closure) ? 'subtracted' : 'incomplete'
 }
 

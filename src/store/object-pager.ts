@@ -10,9 +10,11 @@ import type { PackSelection } from './closure/closure.ts'
 import type { PackTables } from './pack/pack-format.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
 import { keyBounds, keyParts, packKey, parseHex } from './records/keys.ts'
-import { type Pack, packOf, type PackCatalog, type ProjectView } from './records/pack-catalog.ts'
+import { objectsHeldBy } from './records/held-objects.ts'
+import { type Pack, packOf, type PackCatalog } from './records/pack-catalog.ts'
+import type { ProjectView } from './records/project-view.ts'
 import { viewProject } from './records/projects.ts'
-import { decodePackRecord } from './records/records.ts'
+import { decodePackRecord, isActive, isRetired, type PackRecord } from './records/pack-record.ts'
 
 interface PagerParts {
   readonly records: RecordStore
@@ -28,9 +30,17 @@ interface Draft {
   next: ObjectCursor
 }
 
+interface FillOptions {
+  /** The number of the pack before which the run ends. */
+  readonly end: number
+  readonly textBytesMax: number
+  readonly signal: AbortSignal
+}
+
 interface PackToTake {
   readonly pack: Pack
   readonly tables: PackTables
+  readonly held: Bitmap
   readonly textBytesMax: number
   readonly yielder: Yielder
 }
@@ -47,7 +57,10 @@ export class PackObjectPager implements ObjectPager {
     this.#parts = parts
   }
 
-  async page(projectId: string, { after, textBytesMax, signal }: ObjectPageOptions): Promise<ObjectPage | undefined> {
+  async page(
+    projectId: string,
+    { after, until, textBytesMax, signal }: ObjectPageOptions,
+  ): Promise<ObjectPage | undefined> {
     const { records, catalog, reader } = this.#parts
     const project = await viewProject(records, projectId, signal)
     if (project === undefined) {
@@ -60,13 +73,14 @@ export class PackObjectPager implements ObjectPager {
       textBytes: 0,
       next: after ?? { generation: project.generation, sequence: 0, ordinal: 0 },
     }
-    await this.#fill(project, draft, textBytesMax, signal)
+    const end = until?.sequence ?? project.sequence
+    await this.#fill(project, draft, { end, textBytesMax, signal })
     const { packs, next, textBytes } = draft
     const selection = new GraphSelection(catalog, reader, project, { packs }, { missing: new IdSet(0), textBytes })
     return { selection, next, end: { generation: project.generation, sequence: project.sequence, ordinal: 0 } }
   }
 
-  async #fill(project: ProjectView, draft: Draft, textBytesMax: number, signal: AbortSignal): Promise<void> {
+  async #fill(project: ProjectView, draft: Draft, { end, textBytesMax, signal }: FillOptions): Promise<void> {
     const { records, catalog, environment } = this.#parts
     const yielder = new Yielder(environment)
     const { projectId, generation } = project
@@ -82,10 +96,11 @@ export class PackObjectPager implements ObjectPager {
         const pack = packOf(projectId, sequence, decodePackRecord(key, value))
         // The next page begins here, once it is known which objects the pack owns.
         if (pack.record.state === 'committed') return
-        const isWhole =
-          pack.record.state === 'condemned' ||
-          (await take(draft, { pack, tables: await catalog.tables(pack), textBytesMax, yielder }))
-        if (!isWhole) return
+        if (holdsFor(pack.record, project, end)) {
+          const tables = await catalog.tables(pack)
+          const held = await objectsHeldBy(records, placedAsIn(pack, project), pack, tables, { state: 'live', signal })
+          if (!(await take(draft, { pack, tables, held, textBytesMax, yielder }))) return
+        }
         draft.next = { generation, sequence: sequence + 1, ordinal: 0 }
       }
     }
@@ -93,15 +108,27 @@ export class PackObjectPager implements ObjectPager {
   }
 }
 
+/**
+ * Whether the run takes objects from this pack. If they moved to a pack that the run does not reach, it takes them from
+ * where they were: the pack stays for a day.
+ */
+function holdsFor(record: PackRecord, { layout }: ProjectView, end: number): boolean {
+  return isActive(record, layout) || (isRetired(record, layout) && record.movedTo >= end)
+}
+
+/** The view in which the pack holds its objects. */
+function placedAsIn({ record }: Pack, project: ProjectView): ProjectView {
+  return isRetired(record, project.layout) ? { ...project, layout: record.retiredAt - 1 } : project
+}
+
 /** Whether the rest of the pack fit into the page. A page ends with the line that fills it. */
-async function take(draft: Draft, { pack, tables, textBytesMax, yielder }: PackToTake): Promise<boolean> {
+async function take(draft: Draft, { pack, tables, held, textBytesMax, yielder }: PackToTake): Promise<boolean> {
   const { sequence, record } = pack
-  const { owned } = record
   const first = draft.next.sequence === sequence ? draft.next.ordinal : 0
   const wanted = Bitmap.empty(record.objects)
   let ordinal = first
   for (; ordinal < record.objects && draft.textBytes < textBytesMax; ordinal++) {
-    if (owned?.has(ordinal) !== true) continue
+    if (!held.has(ordinal)) continue
     wanted.add(ordinal)
     draft.textBytes += tables.lineBytes[ordinal]
     const pause = yielder.due()

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
-import { DeflatePool } from '../compression/deflate-pool.ts'
+import { BLOCK_COMPRESSION_LEVEL, DeflatePool } from '../compression/deflate-pool.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
@@ -16,6 +16,9 @@ import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
+import { PackCollector } from './collect/collector.ts'
+import type { PackCompactor } from './compact/compactor.ts'
+import { openCompactor } from './compact/open.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
 import { PackObjectPager } from './object-pager.ts'
@@ -26,6 +29,7 @@ import { UsageCache } from './usage/usage-cache.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
+import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
@@ -35,8 +39,6 @@ import { UnappliedPacks } from './ingest/unapplied-packs.ts'
 export type { QuotaOf } from './ingest/quotas.ts'
 
 const MB = 1_048_576
-/** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
-const BLOCK_COMPRESSION_LEVEL = 4
 
 /** How often the janitor looks whether an epoch has lasted long enough. */
 const EPOCH_LOOK_INTERVAL_MS = 60_000
@@ -78,6 +80,8 @@ export class PackStore implements GraphStore {
   readonly epochs: EpochCounter
   readonly pins: PinRecords
   readonly usages: UsageCache
+  readonly collector: PackCollector
+  readonly compactor: PackCompactor
   readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -99,10 +103,10 @@ export class PackStore implements GraphStore {
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
-    this.#janitor = janitorOf(this.epochs, environment, onBackgroundError)
+    this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
     this.#options = options
     this.#backend = backend
-    this.#committer = new Committer(records, blobs)
+    this.#committer = new Committer({ records, blobs, environment })
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
@@ -131,9 +135,12 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
-    this.pins = new PinRecords({ records, clock: this.#clock, newId })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
+    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, closureOf, closing })
+    const revive = this.collector.revive.bind(this.collector)
+    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
+    this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
@@ -144,6 +151,7 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       newId,
       nowMs: () => this.#clock.now(),
+      recentEpoch: () => this.epochs.recent(),
       environment,
       onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
       onUnapplied: (pack) => this.#applyLater(pack),
@@ -221,12 +229,22 @@ export class PackStore implements GraphStore {
   async #open(): Promise<void> {
     await this.#backend.ready?.()
     const { records, blobs } = this.#backend
+    await checkStorageFormat(records)
+    await this.epochs.current()
     const parts = { records, blobs, committer: this.#committer }
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
+    this.#inBackground(() => this.compactor.finishOpenMerges((error) => this.#reportUnlessClosing(error), signal))
     this.#janitor.later()
     this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
+  }
+
+  /** Advances the store's own time, and ends merges that were cut off. */
+  async #lookAround(): Promise<void> {
+    const onError = (error: unknown): void => this.#reportUnlessClosing(error)
+    await this.epochs.advanceWhenDue().catch(onError)
+    await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {
@@ -257,11 +275,6 @@ export class PackStore implements GraphStore {
   #reportUnlessClosing(error: unknown): void {
     if (!this.#closing.signal.aborted) this.#options.onBackgroundError?.(error)
   }
-}
-
-/** Advances the store's own time. */
-function janitorOf(epochs: EpochCounter, environment: Environment, onError: (error: unknown) => void): BackgroundLoop {
-  return new BackgroundLoop(() => epochs.advanceWhenDue().catch(onError), EPOCH_LOOK_INTERVAL_MS, environment)
 }
 
 export function createPackStore(options: PackStoreOptions): PackStore {

@@ -141,7 +141,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       const path = await filledFolder(kind, 'other-kind')
       await refuses(() => KINDS[other]({ path }), path, 'FOLDER_KIND', new RegExp(`kind ${kind}.*opened as ${other}`))
       const marker = await readFile(join(path, MARKER_FILE), 'utf8')
-      await writeFile(join(path, MARKER_FILE), marker.replace('"format":1', '"format":2'))
+      await writeFile(join(path, MARKER_FILE), marker.replace('"format":2', '"format":3'))
       await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_FORMAT', /format 2/)
       await writeFile(join(path, MARKER_FILE), marker)
       await isWhole(kind, path)

@@ -89,7 +89,12 @@ test('a folder of another storage, of a later format or with a damaged marker is
     return data
   }
   await assertRefused(newCopy(), [...SERVE, '--storage', 'level'], /holds storage of the kind filesystem/)
-  await assertRefused(withMarker(marker.replace('"format":1', '"format":9')), SERVE, /has format 9/)
+  await assertRefused(withMarker(marker.replace('"format":2', '"format":9')), SERVE, /has format 9/)
+  await assertRefused(
+    withMarker(marker.replace('"format":2', '"format":1')),
+    SERVE,
+    /has format 1; this release reads format 2; nothing was changed; serve it with the older release that wrote it, export/,
+  )
   await assertRefused(
     withMarker(marker.replace('ready', 'reary')),
     SERVE,

@@ -22,8 +22,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'const held = await this.#records.insertMany(entries)',
-        'void this.#records.insertMany(entries).catch(() => undefined)\n      const held: (Uint8Array | undefined)[] = entries.map(() => undefined)',
+        'const values = await this.#parts.records.insertMany(own.map(({ entry }) => entry))',
+        'void this.#parts.records.insertMany(own.map(({ entry }) => entry)).catch(() => undefined)\n    const values: (Uint8Array | undefined)[] = own.map(() => undefined)',
       ],
     ],
   },
@@ -52,8 +52,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'expect: [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation],',
-        'expect: bytes === expectation.value ? [] : [],',
+        'const expect = [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation]',
+        'const expect = bytes === expectation.value ? [] : []',
       ],
     ],
   },
@@ -62,8 +62,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'if (result.ok) return { projectId, generation, sequence, record }',
-        'if (result) return { projectId, generation, sequence, record }',
+        'if (isMade) return { projectId, generation, sequence, record }',
+        'if (isMade || bytes) return { projectId, generation, sequence, record }',
       ],
     ],
   },
@@ -77,8 +77,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'const held = await this.#records.insertMany(entries)',
-        'const held: (Uint8Array | undefined)[] = []\n      for (const entry of entries) {\n        await this.#records.commit({ put: [entry] })\n        held.push(undefined)\n      }',
+        'const values = await this.#parts.records.insertMany(own.map(({ entry }) => entry))',
+        'const values: (Uint8Array | undefined)[] = []\n    for (const { entry } of own) {\n      await this.#parts.records.commit({ put: [entry] })\n      values.push(undefined)\n    }',
       ],
     ],
   },
@@ -161,8 +161,8 @@ const IN_REMOVING: readonly Mutant[] = [
     path: CATALOG,
     replace: [
       [
-        'const cacheKey = `${generation}\\0${sequence}\\0${projectId}`',
-        'const cacheKey = `${sequence}\\0${projectId}`',
+        'const cacheKey = `${generation}\\0${sequence}\\0${layout}\\0${projectId}`',
+        'const cacheKey = `${sequence}\\0${layout}\\0${projectId}`',
       ],
     ],
   },
@@ -235,13 +235,21 @@ const IN_READING: readonly Mutant[] = [
     name: 'what is absent is answered as held',
     path: READER,
     replace: [
-      ['held[first + i] = location === undefined ? 0 : 1', 'held[first + i] = location === undefined && i > 0 ? 0 : 1'],
+      [
+        "held[first + i] = location?.state === 'live' ? 1 : 0",
+        "held[first + i] = location?.state === 'live' || i === 0 ? 1 : 0",
+      ],
     ],
   },
   {
     name: 'records are not compared with their checksum',
-    path: 'src/store/records/records.ts',
-    replace: [['if (stored !== crc32(body, crc32(key))) throw', 'if (stored === -1) throw']],
+    path: 'src/store/records/seal.ts',
+    replace: [
+      [
+        'return stored === crc32(body, crc32(key)) ? value[0] : undefined',
+        'return stored === -1 ? undefined : value[0]',
+      ],
+    ],
   },
   {
     name: 'inflated blocks are not compared with their checksum',

@@ -11,7 +11,7 @@ const AMBIENT: readonly (readonly [holder: object, name: string])[] = [
   [performance, 'now'],
 ]
 
-const FAULT_KINDS = 9
+const FAULT_KINDS = 10
 
 /** Fails when one of them is used while `work` goes on. */
 async function withoutAmbient<T>(work: () => Promise<T>): Promise<T> {

@@ -159,7 +159,7 @@ test('versions and features of later releases are refused by name', async () => 
     change(copy)
     return reseal(copy, copy.length - 4)
   }
-  assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt16LE(2, 8))), /version 2/)
+  assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt16LE(3, 8))), /version 3/)
   assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt32LE(0x10, 10))), /features 0x10/)
   const whole = encoded(await tablesOf(FEW), 4_096)
   const trailer = whole.subarray(whole.length - TRAILER_BYTES)
@@ -169,6 +169,6 @@ test('versions and features of later releases are refused by name', async () => 
     return reseal(copy, TRAILER_BYTES - 12)
   }
   assert.doesNotThrow(() => decodeTrailer(changedTrailer(() => undefined)))
-  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt16LE(2, 52))), /version 2/)
+  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt16LE(3, 52))), /version 3/)
   assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt32LE(1, 54))), /features 0x1/)
 })

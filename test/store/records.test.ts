@@ -4,10 +4,12 @@ import { crc32 } from 'node:zlib'
 import { StowageError } from '../../src/errors.ts'
 import { Bitmap } from '../../src/store/bytes/bitmap.ts'
 import {
+  condemnedBlobKey,
   garbageKey,
   headKey,
   keyBounds,
   keyParts,
+  mergeKey,
   objectKeyMaker,
   packKey,
   pendingKey,
@@ -16,32 +18,58 @@ import {
 import {
   decodeHead,
   decodeMark,
-  decodeObjectRecord,
-  decodePackRecord,
+  decodeCondemnedBlob,
+  decodeMerge,
   decodePlanRecord,
   encodeHead,
   encodeMark,
-  encodeObjectRecord,
-  encodePackRecord,
+  encodeCondemnedBlob,
+  encodeMerge,
   encodePlanRecord,
 } from '../../src/store/records/records.ts'
-import type { PackRecord } from '../../src/store/records/records.ts'
+import {
+  decodeObjectRecord,
+  encodeObjectRecord,
+  type ObjectRecord,
+  placeAt,
+} from '../../src/store/records/object-record.ts'
+import {
+  decodePackRecord,
+  encodePackRecord,
+  isActive,
+  newPackRecord,
+  type PackRecord,
+} from '../../src/store/records/pack-record.ts'
 import { seeded } from './graphs.ts'
 
 const ID = '00112233445566778899aabbccddeeff'
-const HEAD = { generation: 3, sequence: 2 ** 40, removed: false }
-const LOCATION = { sequence: 2 ** 40 + 5, ordinal: 499_999, textBytes: 2 ** 28, textCrc32: 0xdeadbeef }
-const PLAN = { planId: ID, planBytes: 2 ** 33, tablesStart: 2 ** 32 + 1, missing: 17, sequence: 2 ** 40 }
-const PACK: PackRecord = {
-  state: 'committed',
+const HEAD = { generation: 3, sequence: 2 ** 40, removed: false, layout: 2 ** 33 }
+const OBJECT: ObjectRecord = {
+  state: 'live',
+  epoch: 2 ** 31,
+  sequence: 2 ** 40 + 5,
+  ordinal: 499_999,
+  blockStart: 4_000_000_000,
+  blockStoredBytes: 1_000,
+  blockRawBytes: 16_000,
+  lineStart: 15_000,
+  textBytes: 2 ** 28,
+  textCrc32: 0xdeadbeef,
+}
+const MOVED: ObjectRecord = {
+  ...OBJECT,
+  state: 'condemned',
+  previous: { fromLayout: 2 ** 34, sequence: 17, ordinal: 3 },
+}
+const PLAN = { planId: ID, planBytes: 2 ** 33, tablesStart: 2 ** 32 + 1, missing: 17, sequence: 2 ** 40, layout: 5 }
+const PACK: PackRecord = newPackRecord({
   packId: ID,
   objects: 10,
   packBytes: 4_000_000_000,
   tablesStart: 3_999_999_000,
-  condemnedAtMs: 0,
-  owned: undefined,
+  epoch: 4_711,
   inline: undefined,
-}
+})
 
 function some(...numbers: number[]): Bitmap {
   const bitmap = Bitmap.empty(10)
@@ -53,9 +81,14 @@ const PACKS: readonly PackRecord[] = [
   PACK,
   { ...PACK, state: 'applied', owned: Bitmap.full(10) },
   { ...PACK, state: 'applied', owned: Bitmap.empty(10) },
-  { ...PACK, state: 'condemned', condemnedAtMs: 1_700_000_000_000, owned: some(0, 3, 9) },
+  { ...PACK, state: 'applied', owned: some(0, 3, 9), condemned: some(1, 2), reached: some(3) },
+  { ...PACK, state: 'merging', sources: [1, 2, 2 ** 40], activeAt: 2 ** 33 },
+  { ...PACK, state: 'applied', owned: Bitmap.full(10), retiredAt: 7, movedTo: 9 },
   { ...PACK, state: 'applied', owned: some(1), inline: Buffer.from('a whole small pack') },
 ]
+
+const CONDEMNED = { epoch: 4_711, isRemoved: true }
+const MERGE = { sequence: 2 ** 40, layout: 2 ** 33 }
 
 interface Codec {
   readonly name: string
@@ -65,20 +98,25 @@ interface Codec {
 }
 
 const key = Buffer.from(packKey('demo', 1, 2))
+const OBJECT_KEY = objectKeyMaker('demo', 1)(Buffer.from('a'))
+const PLAN_KEY = planKey('demo', 1, 'a', '')
+const MARK_KEY = condemnedBlobKey('demo', `folder/${ID}`)
 const CODECS: readonly Codec[] = [
   { name: 'head', key: headKey('demo'), value: encodeHead(headKey('demo'), HEAD), decode: decodeHead },
-  {
-    name: 'object',
-    key: objectKeyMaker('demo', 1)(Buffer.from('a')),
-    value: encodeObjectRecord(objectKeyMaker('demo', 1)(Buffer.from('a')), LOCATION),
+  ...[OBJECT, MOVED].map((record, i) => ({
+    name: `object ${i}`,
+    key: OBJECT_KEY,
+    value: encodeObjectRecord(OBJECT_KEY, record),
     decode: decodeObjectRecord,
-  },
+  })),
+  { name: 'plan', key: PLAN_KEY, value: encodePlanRecord(PLAN_KEY, PLAN), decode: decodePlanRecord },
   {
-    name: 'plan',
-    key: planKey('demo', 1, 'a', ''),
-    value: encodePlanRecord(planKey('demo', 1, 'a', ''), PLAN),
-    decode: decodePlanRecord,
+    name: 'condemned blob',
+    key: MARK_KEY,
+    value: encodeCondemnedBlob(MARK_KEY, CONDEMNED),
+    decode: decodeCondemnedBlob,
   },
+  { name: 'merge', key: mergeKey('demo', 1), value: encodeMerge(mergeKey('demo', 1), MERGE), decode: decodeMerge },
   { name: 'pending', key: pendingKey('demo', 1, 2), value: encodeMark(pendingKey('demo', 1, 2)), decode: decodeMark },
   { name: 'garbage', key: garbageKey('demo', 1), value: encodeMark(garbageKey('demo', 1)), decode: decodeMark },
   ...PACKS.map((record, i) => ({
@@ -92,16 +130,64 @@ const CODECS: readonly Codec[] = [
 test('records decode to their written values', () => {
   assert.deepEqual(decodeHead(headKey('demo'), CODECS[0].value), HEAD)
   assert.deepEqual(decodeHead(key, encodeHead(key, { ...HEAD, removed: true })), { ...HEAD, removed: true })
-  assert.deepEqual(decodeObjectRecord(CODECS[1].key, CODECS[1].value), LOCATION)
-  assert.deepEqual(decodePlanRecord(CODECS[2].key, CODECS[2].value), PLAN)
-  for (const record of PACKS) {
-    const read = decodePackRecord(key, encodePackRecord(key, record))
-    assert.deepEqual(
-      { ...read, owned: read.owned?.bytes, inline: read.inline && Buffer.from(read.inline) },
-      { ...record, owned: record.owned?.bytes, inline: record.inline },
-    )
-    assert.equal(read.owned?.count, record.owned?.count)
+  for (const record of [OBJECT, MOVED])
+    assert.deepEqual(decodeObjectRecord(OBJECT_KEY, encodeObjectRecord(OBJECT_KEY, record)), record)
+  assert.deepEqual(decodePlanRecord(PLAN_KEY, encodePlanRecord(PLAN_KEY, PLAN)), PLAN)
+  assert.deepEqual(decodeCondemnedBlob(MARK_KEY, encodeCondemnedBlob(MARK_KEY, CONDEMNED)), CONDEMNED)
+  assert.deepEqual(decodeMerge(key, encodeMerge(key, MERGE)), MERGE)
+  for (const record of PACKS)
+    assert.deepEqual(plain(decodePackRecord(key, encodePackRecord(key, record))), plain(record))
+})
+
+function plain(record: PackRecord): unknown {
+  const [owned, condemned, reached] = [record.owned, record.condemned, record.reached].map(
+    (bitmap) => bitmap && { count: bitmap.count, bytes: Buffer.from(bitmap.bytes) },
+  )
+  return { ...record, owned, condemned, reached, inline: record.inline && Buffer.from(record.inline) }
+}
+
+test('the bitmaps of the largest upload fit a record: what is rounded is looked up, and nothing is claimed', () => {
+  const random = seeded(9)
+  const objects = 500_000
+  const [owned, condemned, reached] = [Bitmap.empty(objects), Bitmap.empty(objects), Bitmap.empty(objects)]
+  for (let ordinal = 0; ordinal < objects; ordinal++) {
+    // Some stretches are whole, others are not.
+    const kind = ordinal % 10_000 < 5_000 ? 0 : random(3)
+    if (kind === 0) owned.add(ordinal)
+    if (kind === 1) condemned.add(ordinal)
+    if (random(2) === 0) reached.add(ordinal)
   }
+  const value = encodePackRecord(key, { ...PACK, state: 'applied', objects, owned, condemned, reached })
+  assert.ok(value.length <= 65_536, `${value.length} bytes`)
+  const read = decodePackRecord(key, value)
+  for (let ordinal = 0; ordinal < objects; ordinal++) {
+    const [isOwned, isAsked] = [read.owned?.has(ordinal) === true, read.condemned?.has(ordinal) === true]
+    assert.ok(!(isOwned && isAsked))
+    if (isOwned) assert.ok(owned.has(ordinal))
+    if (owned.has(ordinal) || condemned.has(ordinal)) assert.ok(isOwned || isAsked)
+    if (reached.has(ordinal)) assert.ok(read.reached?.has(ordinal))
+  }
+  assert.ok(read.owned !== undefined && read.owned.count >= 200_000, 'whole stretches stay owned')
+})
+
+test('a merge switches all of its objects at one layout', () => {
+  const record: ObjectRecord = { ...OBJECT, previous: { fromLayout: 7, sequence: 2, ordinal: 9 } }
+  assert.deepEqual(
+    [6, 7, 8].map((layout) => placeAt(record, layout).sequence),
+    [2, OBJECT.sequence, OBJECT.sequence],
+  )
+  const [source, merged] = [{ retiredAt: 7 }, { activeAt: 7 }].map((at) => ({
+    ...PACK,
+    state: 'applied' as const,
+    ...at,
+  }))
+  assert.deepEqual(
+    [6, 7].map((layout) => [isActive(source, layout), isActive(merged, layout)]),
+    [
+      [true, false],
+      [false, true],
+    ],
+  )
 })
 
 test('every flipped bit of a value or a key, and every cut, is found', () => {
@@ -133,8 +219,8 @@ function sealedAnew(key: Uint8Array, body: Buffer): Buffer {
 test('a later version is refused by its number', () => {
   for (const { value, key, decode } of CODECS) {
     const body = Buffer.from(value.subarray(0, -4))
-    body[0] = 2
-    assert.throws(() => decode(key, sealedAnew(key, body)), /version 2/)
+    body[0] = 3
+    assert.throws(() => decode(key, sealedAnew(key, body)), /version 3/)
   }
 })
 

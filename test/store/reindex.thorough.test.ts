@@ -167,7 +167,10 @@ test('a pack with a lost or damaged record is found again, and its number is not
     value[30] ^= 1
     await putRecord(backend, key, isDamaged ? value : undefined)
     const { damages, notes } = await reindex(backend)
-    assert.equal(damages.filter(({ subject }) => subject === 'pack 2').length, isDamaged ? 2 : 1)
+    assert.deepEqual(
+      damages.map(({ subject }) => subject),
+      isDamaged ? ['pack 2'] : [],
+    )
     assert.ok(notes.some(({ message }) => message.includes('no record names')))
     await assertWhole(backend)
   }
@@ -218,7 +221,7 @@ test('small packs share the fate of their records', async () => {
   const { damages } = await reindex(backend)
   assert.deepEqual(
     damages.map(({ subject }) => subject),
-    ['pack 2'],
+    ['packs of the project'],
   )
   await assertSound(backend)
   const reopened = await openStore(backend)

@@ -20,6 +20,7 @@ import { quoted } from '../../object/id.ts'
 import type { ServiceContext, ServiceExtension } from '../../service/extension.ts'
 import { importArtifact } from './artifact-import.ts'
 import { ARCHIVES_AREA } from './openapi.ts'
+import { RECIPIENT_TEXT } from './recipient-key.ts'
 import { type ImportOutcome, RecordImport } from './record-import.ts'
 import { IMPORTED_RECORDS } from './record-shapes.ts'
 import { SecretExport, type SecretRecipients } from './secret-export.ts'
@@ -47,6 +48,7 @@ const IMPORT = '/api/v1/projects/:projectId/import'
 const PAGE_BYTES = 4 * 1_048_576
 const BODY_BYTES_MAX = 16 * 1_048_576
 const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
+const SEALED_FOR = new RegExp(RECIPIENT_TEXT)
 const SHA256 = /^[0-9a-f]{64}$/
 const COMPRESSION_LEVEL = 1
 
@@ -100,12 +102,13 @@ function objectResource<H>(
       GET: async (exchange) => {
         const { params, query, signal, headers, memory } = exchange
         await guard(exchange, 'read')
-        const after = cursorOf(query)
+        const [after, until] = [cursorOf(query, 'after'), cursorOf(query, 'end')]
         const coding = negotiateCoding(headers)
         const page = await graphs.pager?.page(params.projectId, {
           signal,
           textBytesMax: pageBytes,
           ...(after === undefined ? {} : { after }),
+          ...(until === undefined ? {} : { until }),
         })
         if (page === undefined)
           throw new StowageError('not_found', `the project ${quoted(params.projectId)} holds no objects`)
@@ -137,6 +140,8 @@ function sealedResource<H>(
         checkNoRun(await guard(exchange, 'write'))
         const { sealedFor, ...request } = readQuery(exchange, 'sealedFor')
         checkPage(request)
+        if (sealedFor !== undefined && !SEALED_FOR.test(sealedFor))
+          throw new StowageError('invalid_request', "sealedFor must be a public key: base64url of its DER's bytes")
         const recipient = sealedFor === undefined ? undefined : secretExport.recipient(sealedFor)
         const { projectId } = exchange.params
         const scope = await store.scope(projectId)
@@ -248,12 +253,15 @@ function neededParameter(query: Exchange<unknown>['query'], name: string): strin
   return value
 }
 
-function cursorOf(query: Exchange<unknown>['query']): ObjectCursor | undefined {
-  const text = query.get('after')
+function cursorOf(query: Exchange<unknown>['query'], name: 'after' | 'end'): ObjectCursor | undefined {
+  const text = query.get(name)
   if (text === null) return undefined
   const [, ...parts] = CURSOR.exec(text) ?? []
   if (parts.length === 0)
-    throw new StowageError('invalid_request', `"after" is ${quoted(text)}; it must be the Stowage-Next of a page`)
+    throw new StowageError(
+      'invalid_request',
+      `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
+    )
   const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
   return { generation, sequence, ordinal }
 }

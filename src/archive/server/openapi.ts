@@ -22,6 +22,7 @@ import { errorResponses, headersOf, headOf, optionsOf } from '../../openapi/desc
 import type { Header, Operation, Parameter, Response, Schema } from '../../openapi/description/types.ts'
 import { RECORD_SHAPES } from './record-shapes.ts'
 import { DOOR, lines, PROJECT_ID, ROOT, WALL } from '../../openapi/objects/examples.ts'
+import { RECIPIENT_TEXT } from './recipient-key.ts'
 
 /**
  * What archives add to the description of a service. It stands alone: it names no schema of automation, since a service
@@ -98,8 +99,8 @@ const exportObjects = operationOf({
   right: 'read',
   summary: 'A page of everything that the project holds',
   description:
-    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after`, until it reaches the `Stowage-End` of the first page. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
-  parameters: ['ExportAfter', 'AcceptEncoding'],
+    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after` and the `Stowage-End` of the first page as `end`, until `Stowage-Next` reaches it. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
+  parameters: ['ExportAfter', 'ExportEnd', 'AcceptEncoding'],
   answers: {
     200: {
       description: 'The page.',
@@ -248,11 +249,18 @@ const AFTER: Parameter = {
   schema: { type: 'string', pattern: CURSOR },
   examples: { start: { value: '1.0.0' } },
 }
+const END: Parameter = {
+  name: 'end',
+  in: 'query',
+  description: '`Stowage-End` of the first page, with every page after it, so that no merge of packs hides an object.',
+  schema: { type: 'string', pattern: CURSOR },
+  examples: { end: { value: '1.2f.0' } },
+}
 const SEALED_FOR: Parameter = {
   name: 'sealedFor',
   in: 'query',
   description: 'A public key, X25519, EC or RSA: base64url of its DER (SubjectPublicKeyInfo).',
-  schema: { type: 'string', pattern: '^[\\w-]+$', maxLength: 4_096 },
+  schema: { type: 'string', pattern: RECIPIENT_TEXT },
   examples: { x25519: { value: 'MCowBQYDK2VuAyEAhSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo' } },
 }
 const SOURCE_ID: Parameter = {
@@ -284,6 +292,7 @@ export const ARCHIVES_AREA: ApiArea = {
       Limit: PARAMETERS.Limit,
       Cursor: PARAMETERS.Cursor,
       ExportAfter: AFTER,
+      ExportEnd: END,
       ExportSealedFor: SEALED_FOR,
       SourceId: SOURCE_ID,
     },

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
-import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { projectCommand } from '../client/project-command.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
@@ -33,14 +34,13 @@ export function modelCommand(): Command {
 }
 
 function listCommand(): Command {
-  return addConnectOptions(
-    new Command('list')
-      .summary('show the models of a project')
-      .description('Show the models of a project, the oldest first: id, number of versions, name.'),
+  return projectCommand(
+    'list',
+    'show the models of a project',
+    'Show the models of a project, the oldest first: id, number of versions, name.',
   )
     .addOption(new Option('--deleted', 'deleted models too, as long as they can be restored'))
     .addOption(jsonOption('print one JSON object a line'))
-    .addHelpText('after', CONNECT_HELP)
     .action((options: ListOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         for await (const page of models.list({ deleted: options.deleted === true })) {
@@ -56,10 +56,9 @@ function listCommand(): Command {
 }
 
 function createCommand(): Command {
-  return addConnectOptions(new Command('create').summary('make a model').description('Make a model. Prints its id.'))
+  return projectCommand('create', 'make a model', 'Make a model. Prints its id.')
     .argument('<name>', 'the name, for people; several models may have the same')
     .addOption(jsonOption('print the model'))
-    .addHelpText('after', CONNECT_HELP)
     .action((name: string, options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const model = await models.create(name)
@@ -71,14 +70,13 @@ function createCommand(): Command {
 }
 
 function deleteCommand(): Command {
-  return addConnectOptions(
-    new Command('delete')
-      .summary('delete a model')
-      .description('Delete a model. Its automations no longer start. It can be restored for 14 days by default.'),
+  return projectCommand(
+    'delete',
+    'delete a model',
+    'Delete a model. Its automations no longer start. It can be restored for 14 days by default.',
   )
     .argument('<model>', 'the name of the model, or its id')
     .addOption(jsonOption('print the model'))
-    .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const model = await models.delete(await models.get(nameOrId))
@@ -89,12 +87,9 @@ function deleteCommand(): Command {
 }
 
 function restoreCommand(): Command {
-  return addConnectOptions(
-    new Command('restore').summary('bring a deleted model back').description('Bring a deleted model back.'),
-  )
+  return projectCommand('restore', 'bring a deleted model back', 'Bring a deleted model back.')
     .argument('<model>', 'the name of the model, or its id')
     .addOption(jsonOption('print the model'))
-    .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const model = await models.restore(await models.get(nameOrId, { deleted: true }))

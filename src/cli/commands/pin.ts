@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
-import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { projectCommand } from '../client/project-command.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { durationSeconds, jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
@@ -34,9 +35,7 @@ export function pinCommand(): Command {
 }
 
 function addCommand(): Command {
-  return addConnectOptions(
-    new Command('add').summary('pin an object').description('Pin an object. Prints the id of the pin.'),
-  )
+  return projectCommand('add', 'pin an object', 'Pin an object. Prints the id of the pin.')
     .argument('<root>', 'the id of the object')
     .addOption(new Option('--name <text>', 'a name, for people'))
     .addOption(new Option('--reason <text>', 'the reason, for people'))
@@ -44,7 +43,6 @@ function addCommand(): Command {
       new Option('--for <duration>', 'how long: 12h, 90d (default: without an end)').argParser(durationSeconds),
     )
     .addOption(jsonOption('print the pin'))
-    .addHelpText('after', CONNECT_HELP)
     .action((rootObjectId: string, options: AddOptions, command: Command) =>
       withProject(options, command, async ({ project, signal }) => {
         const { name = null, reason = null, for: seconds } = options
@@ -57,13 +55,12 @@ function addCommand(): Command {
 }
 
 function listCommand(): Command {
-  return addConnectOptions(
-    new Command('list')
-      .summary('show the pins of a project')
-      .description('Show the pins of a project, the oldest first: id, end, root, name.'),
+  return projectCommand(
+    'list',
+    'show the pins of a project',
+    'Show the pins of a project, the oldest first: id, end, root, name.',
   )
     .addOption(jsonOption('print one JSON object a line'))
-    .addHelpText('after', CONNECT_HELP)
     .action((options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ project, signal }) => {
         for (const pin of await project.pins.list({ signal })) {
@@ -79,9 +76,8 @@ function listCommand(): Command {
 }
 
 function removeCommand(): Command {
-  return addConnectOptions(new Command('remove').summary('remove a pin').description('Remove a pin.'))
+  return projectCommand('remove', 'remove a pin', 'Remove a pin.')
     .argument('<pin>', 'the id of the pin')
-    .addHelpText('after', CONNECT_HELP)
     .action((pinId: string, options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ project, signal }) => {
         await project.pins.remove(pinId, { signal })

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
-import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { projectCommand } from '../client/project-command.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption, positiveInteger } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
@@ -48,15 +49,14 @@ export function versionCommand(): Command {
 }
 
 function listCommand(): Command {
-  return addConnectOptions(
-    new Command('list')
-      .summary('show the versions of a model')
-      .description('Show the versions of a model, the newest first: id, time, root, message.'),
+  return projectCommand(
+    'list',
+    'show the versions of a model',
+    'Show the versions of a model, the newest first: id, time, root, message.',
   )
     .argument('<model>', 'the name of the model, or its id')
     .addOption(new Option('--deleted', 'deleted versions too, as long as they can be restored'))
     .addOption(jsonOption('print one JSON object a line'))
-    .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, options: ListOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const deleted = options.deleted === true
@@ -73,14 +73,11 @@ function listCommand(): Command {
 }
 
 function createCommand(): Command {
-  return addConnectOptions(
-    new Command('create').summary('make a version').description('Make a version of a model. Prints its id.'),
-  )
+  return projectCommand('create', 'make a version', 'Make a version of a model. Prints its id.')
     .argument('<model>', 'the name of the model, or its id')
     .argument('<root>', 'the id of the object below which all of the version is')
     .addOption(new Option('--message <text>', 'the message for people').default(''))
     .addOption(jsonOption('print the version'))
-    .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, root: string, options: CreateOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const model = await models.get(nameOrId)
@@ -93,15 +90,10 @@ function createCommand(): Command {
 }
 
 function deleteCommand(): Command {
-  return addConnectOptions(
-    new Command('delete')
-      .summary('delete a version')
-      .description('Delete a version. It can be restored for 14 days by default.'),
-  )
+  return projectCommand('delete', 'delete a version', 'Delete a version. It can be restored for 14 days by default.')
     .argument('<model>', 'the name of the model, or its id')
     .argument('<version>', 'the id of the version')
     .addOption(jsonOption('print the version'))
-    .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, versionId: string, options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const model = await models.get(nameOrId)
@@ -113,13 +105,10 @@ function deleteCommand(): Command {
 }
 
 function restoreCommand(): Command {
-  return addConnectOptions(
-    new Command('restore').summary('bring a deleted version back').description('Bring a deleted version back.'),
-  )
+  return projectCommand('restore', 'bring a deleted version back', 'Bring a deleted version back.')
     .argument('<model>', 'the name of the model, or its id')
     .argument('<version>', 'the id of the version')
     .addOption(jsonOption('print the version'))
-    .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, versionId: string, options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const version = await models.restoreVersion(await models.get(nameOrId), versionId)
@@ -130,12 +119,10 @@ function restoreCommand(): Command {
 }
 
 function pruneCommand(): Command {
-  return addConnectOptions(
-    new Command('prune')
-      .summary('delete the versions that a retention rule does not keep')
-      .description(
-        'Delete the versions that the retention rule of the model, or the one of the options, does not keep. They can be restored like any deleted version. The latest version, pinned ones and those that are marked as kept always stay.',
-      ),
+  return projectCommand(
+    'prune',
+    'delete the versions that a retention rule does not keep',
+    'Delete the versions that the retention rule of the model, or the one of the options, does not keep. They can be restored like any deleted version. The latest version, pinned ones and those that are marked as kept always stay.',
   )
     .argument('<model>', 'the name of the model, or its id')
     .addOption(new Option('--dry-run', 'only show what would be deleted'))
@@ -143,7 +130,6 @@ function pruneCommand(): Command {
     .addOption(new Option('--keep-daily <days>', "keep each day's last for this many days").argParser(positiveInteger))
     .addOption(new Option('--keep-all <days>', 'keep all for this many days').argParser(positiveInteger))
     .addOption(jsonOption('print one JSON object a line'))
-    .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, options: PruneOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const model = await models.get(nameOrId)

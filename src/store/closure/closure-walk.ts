@@ -6,10 +6,10 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
 import { Uint32List } from '../bytes/growable.ts'
 import { LocationIndex } from './location-index.ts'
-import { locate, LOOKUP_KEYS } from '../records/locator.ts'
-import type { Pack, PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
+import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
-import type { ObjectLocation } from '../records/records.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
 import type { WalkMemory } from './walk-memory.ts'
@@ -31,6 +31,8 @@ interface WalkedPack {
   readonly open: Uint32List
   /** The memory of that list, as counted last. */
   openBytes: number
+  /** Whether the index has the objects that the pack certainly owns. */
+  isIndexed: boolean
   /** Targets that were met as a reference, and as a claim: each is followed up once for each. */
   referred: Bitmap | undefined
   claimed: Bitmap | undefined
@@ -223,20 +225,14 @@ export class ClosureWalk {
    * Returns whether the index then has every object of the project: ids that are not in it are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
-    const packs = this.#project.sequence - 1
-    if (packs > PACKS_INDEXED_MAX) return false
-    const fresh: number[] = []
-    let objects = 0
-    for (let sequence = 1; sequence <= packs && objects <= ids; sequence++) {
-      if (this.#walkedBySequence.has(sequence)) continue
-      const pack = await this.#parts.catalog.pack(this.#project, sequence).catch(onlyIfDamaged)
-      if (pack === undefined) return false
-      objects += pack.record.objects
-      fresh.push(sequence)
-    }
-    if (objects > ids) return false
-    await this.#loadFresh(fresh)
-    return this.#index.packs === packs
+    const packs = await this.#parts.catalog
+      .knownPacks(this.#project, PACKS_INDEXED_MAX, this.#signal)
+      .catch(onlyIfDamaged)
+    if (packs === undefined) return false
+    const fresh = packs.filter(({ sequence }) => !this.#walkedBySequence.has(sequence))
+    if (fresh.reduce((sum, { record }) => sum + record.objects, 0) > ids) return false
+    await this.#loadFresh(fresh.map(({ sequence }) => sequence))
+    return this.#index.packs > 0 && packs.every(({ sequence }) => this.#walkedBySequence.get(sequence)?.isIndexed)
   }
 
   /** Treats ids that the index lacks as absent; `false` if the index had to be dropped meanwhile. */
@@ -324,13 +320,14 @@ export class ClosureWalk {
       visited: Bitmap.empty(tables.objects),
       open: new Uint32List(),
       openBytes: 0,
+      isIndexed: false,
       referred: undefined,
       claimed: undefined,
     }
     this.#walked.push(walked)
     this.#walkedBySequence.set(sequence, walked)
     const { owned } = pack.record
-    if (owned !== undefined) await this.#index.add(walked, tables.ids, owned, this.#yielder)
+    if (owned !== undefined) walked.isIndexed = await this.#index.add(walked, tables.ids, owned, this.#yielder)
     return walked
   }
 

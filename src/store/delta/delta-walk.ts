@@ -5,10 +5,11 @@ import { DeltaEncoder } from '../../delta/encode.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
-import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import type { PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import { locate } from '../records/locator.ts'
-import type { ObjectLocation } from '../records/records.ts'
+import type { ObjectPlace } from '../records/object-record.ts'
 import { changedChildren, ChildIds } from './alignment.ts'
 import { idOf, lineBytesOf, type PlacedObject, placeObject, readTexts } from './object-texts.ts'
 
@@ -179,7 +180,7 @@ export class DeltaWalk {
     this.#sliceEndsAtMs = this.#parts.environment.monotonicMs() + SLICE_MS
   }
 
-  #place(location: Pick<ObjectLocation, 'sequence' | 'ordinal'>): Promise<PlacedObject> {
+  #place(location: ObjectPlace): Promise<PlacedObject> {
     return placeObject(this.#parts.catalog, this.#difference.project, location)
   }
 

@@ -1,11 +1,12 @@
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import { linePartsOf } from '../../object/line.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
-import type { Pack, PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { type PackTables, tableEntry } from '../pack/pack-format.ts'
 import { type Segment, segmentsOf } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
-import type { ObjectLocation } from '../records/records.ts'
+import type { ObjectPlace } from '../records/object-record.ts'
 
 /** An object of a pack whose tables are there. */
 export interface PlacedObject {
@@ -17,7 +18,7 @@ export interface PlacedObject {
 export async function placeObject(
   catalog: PackCatalog,
   project: ProjectView,
-  { sequence, ordinal }: Pick<ObjectLocation, 'sequence' | 'ordinal'>,
+  { sequence, ordinal }: ObjectPlace,
 ): Promise<PlacedObject> {
   const pack = await catalog.pack(project, sequence)
   return { pack, tables: await catalog.tables(pack), ordinal }

@@ -5,7 +5,8 @@ import type { ObjectBatch } from '../../object/batch.ts'
 import { DIFFERING_IDS_MAX } from '../../object/graph-store.ts'
 import { IdSet } from '../../object/id-set.ts'
 import type { RecordStore } from '../../storage/backend.ts'
-import { locate, LOOKUP_KEYS } from '../records/locator.ts'
+import { LOOKUP_KEYS, readObjects } from '../records/locator.ts'
+import type { ObjectRecord } from '../records/object-record.ts'
 import type { PackBuilder } from '../pack/pack-builder.ts'
 import type { ProjectHead } from '../records/records.ts'
 
@@ -14,7 +15,7 @@ const LONG_TEXT_BYTES = 1_048_576
 
 /**
  * Admits objects that are neither held nor in the pack already, so that nothing is written twice, and counts the
- * arrivals.
+ * arrivals. A condemned object does not count as held: it is written anew.
  */
 export class Admission {
   readonly #records: RecordStore
@@ -71,11 +72,17 @@ export class Admission {
     }
   }
 
-  #held(batch: ObjectBatch, first: number, end: number, start: number, signal: AbortSignal): ReturnType<typeof locate> {
+  #held(
+    batch: ObjectBatch,
+    first: number,
+    end: number,
+    start: number,
+    signal: AbortSignal,
+  ): ReturnType<typeof readObjects> {
     const ids: Uint8Array[] = []
     for (let index = first, at = start; index < end; at += batch.lineBytes[index++])
       ids.push(batch.lines.subarray(at, at + batch.idBytes[index]))
-    return locate(this.#records, this.#project, ids, signal)
+    return readObjects(this.#records, this.#project, ids, signal)
   }
 
   #admitOne(
@@ -83,7 +90,7 @@ export class Admission {
     index: number,
     start: number,
     textCrc32: number,
-    held: Awaited<ReturnType<typeof locate>>[number],
+    held: ObjectRecord | undefined,
     builder: PackBuilder,
   ): Promise<void> | undefined {
     const idEnd = start + batch.idBytes[index]
@@ -91,7 +98,7 @@ export class Admission {
     const ordinal = builder.find(batch.lines, start, idEnd)
     if (ordinal !== -1) {
       if (!builder.isSameText(ordinal, textBytes, textCrc32)) this.#noteDiffering(batch.lines.subarray(start, idEnd))
-    } else if (held !== undefined) {
+    } else if (held?.state === 'live') {
       this.#heldIds.add(batch.lines, start, idEnd)
       if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32)
         this.#noteDiffering(batch.lines.subarray(start, idEnd))

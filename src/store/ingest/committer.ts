@@ -1,25 +1,28 @@
+import { pauseBeforeRetry } from '../../async/backoff.ts'
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { DIFFERING_IDS_MAX, type ProjectTotals } from '../../object/graph-store.ts'
-import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
+import type { BlobStore, Change, Entry, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
-import { corrupt } from '../bytes/byte-codec.ts'
-import { headKey, objectKeyMaker, packKey, pendingKey } from '../records/keys.ts'
+import { linePlaces } from '../pack/line-places.ts'
+import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
+import { changeObjects } from '../records/change-objects.ts'
+import { condemnedBlobKey, headKey, objectKeyMaker, packBlobName, packKey, pendingKey } from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
-import { tableEntry, type PackTables } from '../pack/pack-format.ts'
-import { addTotals, packTotals, readHeadAndTotals } from '../records/totals.ts'
-import type { QuotaReservation } from './quotas.ts'
+import { LoweredTotals } from '../records/lowered-totals.ts'
+import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from '../records/object-record.ts'
+import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { garbageEntry, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
-
+import { encodeHead, encodeMark, encodeTotals } from '../records/records.ts'
 import {
-  decodeObjectRecord,
-  decodePackRecord,
-  encodeHead,
-  encodeMark,
-  encodeObjectRecord,
-  encodePackRecord,
-  encodeTotals,
-  type PackRecord,
-} from '../records/records.ts'
+  addTotals,
+  packTotals,
+  readHeadAndTotals,
+  readStoredTotals,
+  subtractTotals,
+  totalsEntry,
+} from '../records/totals.ts'
+import type { QuotaReservation } from './quotas.ts'
 
 const ATTEMPTS_MAX = 100
 
@@ -38,16 +41,20 @@ export interface AppliedPack extends CommittedPack {
   readonly differingIds: readonly string[]
 }
 
+export interface CommitterParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly environment: Environment
+}
+
 /** Makes packs visible: one small commit, then the ids, then the note that all ids are there. */
 export class Committer {
-  readonly #records: RecordStore
-  readonly #blobs: BlobStore
+  readonly #parts: CommitterParts
   /** The last commit of each project that has one under way: they would only fail each other's expectations. */
   readonly #tails = new Map<string, Promise<unknown>>()
 
-  constructor(records: RecordStore, blobs: BlobStore) {
-    this.#records = records
-    this.#blobs = blobs
+  constructor(parts: CommitterParts) {
+    this.#parts = parts
   }
 
   /**
@@ -74,28 +81,28 @@ export class Committer {
   }
 
   async #commitNext(
-    { projectId, generation, record }: Omit<CommittedPack, 'sequence'>,
+    pack: Omit<CommittedPack, 'sequence'>,
     added: ProjectTotals,
     quota: QuotaReservation | undefined,
   ): Promise<CommittedPack> {
-    const parts = { records: this.#records, blobs: this.#blobs }
+    const { projectId, generation, record } = pack
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const { key, bytes, head, totals, expectation } = await readHeadAndTotals(parts, { projectId, generation })
+      if (attempt > 0) await pauseBeforeRetry(attempt, this.#parts.environment)
+      const { key, bytes, head, totals, expectation } = await readHeadAndTotals(this.#parts, { projectId, generation })
       if (writingGeneration(head) !== generation) throw projectRemoved()
-      const sequence = head === undefined || head.removed ? 1 : head.sequence
+      const { sequence, layout } = head === undefined || head.removed ? { sequence: 1, layout: 0 } : head
       const recordKey = packKey(projectId, generation, sequence)
       quota?.check(added, totals)
+      const next = { generation, sequence: sequence + 1, removed: false, layout }
       const put = [
-        { key: headKey(projectId), value: encodeHead(key, { generation, sequence: sequence + 1, removed: false }) },
+        { key: headKey(projectId), value: encodeHead(key, next) },
         { key: recordKey, value: encodePackRecord(recordKey, record) },
         pendingEntry(projectId, generation, sequence),
         { key: expectation.key, value: encodeTotals(expectation.key, addTotals(totals, added)) },
       ]
-      const result = await this.#records.commit({
-        put,
-        expect: [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation],
-      })
-      if (result.ok) return { projectId, generation, sequence, record }
+      const expect = [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation]
+      const isMade = await this.#commitPack({ ...pack, sequence }, { put, expect })
+      if (isMade) return { projectId, generation, sequence, record }
     }
     throw new StowageError(
       'overloaded',
@@ -104,49 +111,150 @@ export class Committer {
     )
   }
 
+  /** Whether the commit was made; if it failed and may have been made all the same, the storage is asked. */
+  async #commitPack(pack: CommittedPack, change: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
+    const { projectId, record } = pack
+    const isBlob = record.inline === undefined
+    const mark = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
+    const expect = isBlob ? [...change.expect, { key: mark, value: undefined }] : change.expect
+    try {
+      const result = await this.#parts.records.commit({ ...change, expect })
+      if (result.ok) return true
+      if (result.conflicts.includes(change.expect.length)) throw sweptMeanwhile()
+      return false
+    } catch (error) {
+      if (await this.#isCommitted(pack)) return true
+      throw error
+    }
+  }
+
+  /** Whether the record of the pack is there; no if the storage does not say. */
+  async #isCommitted({ projectId, generation, sequence, record }: CommittedPack): Promise<boolean> {
+    const key = packKey(projectId, generation, sequence)
+    const [value] = await this.#parts.records.getMany([key]).catch(() => [undefined])
+    return value !== undefined && decodePackRecord(key, value).packId === record.packId
+  }
+
   /**
    * Writes id -> pack for each object and then marks the pack as applied. Repeatable, also by several at the same time:
-   * if another pack holds an id, that one wins.
+   * if another pack holds an id, that one wins, unless the object is condemned.
    */
   async apply(pack: CommittedPack, tables: PackTables): Promise<AppliedPack> {
     const owned = Bitmap.full(pack.record.objects)
+    const written = Bitmap.empty(pack.record.objects)
     let differing = 0
     const differingIds: string[] = []
     for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
-      const entries = objectEntries(pack, tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))
-      const held = await this.#records.insertMany(entries)
-      for (const [i, value] of held.entries()) {
-        if (value === undefined) continue
-        const location = decodeObjectRecord(entries[i].key, value)
-        if (location.sequence === pack.sequence) continue
+      const own = objectEntries(pack, tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))
+      const held = await this.#write(pack, own)
+      for (const [i, record] of held.entries()) {
+        if (record === undefined) written.add(first + i)
+        if (record === undefined || record.sequence === pack.sequence) continue
         owned.delete(first + i)
-        const own = decodeObjectRecord(entries[i].key, entries[i].value)
-        if (own.textBytes === location.textBytes && own.textCrc32 === location.textCrc32) continue
-        if (differing++ < DIFFERING_IDS_MAX)
-          differingIds.push(Buffer.from(tableEntry(tables.ids, first + i)).toString('utf8'))
+        if (own[i].record.textBytes === record.textBytes && own[i].record.textCrc32 === record.textCrc32) continue
+        if (differing++ < DIFFERING_IDS_MAX) differingIds.push(Buffer.from(own[i].id).toString('utf8'))
       }
     }
-    const record = await this.#noteApplied(pack, { ...pack.record, state: 'applied', owned })
+    const record = await this.#noteApplied(pack, { ...pack.record, state: 'applied', owned }, { tables, written })
     return { ...pack, record, differing, differingIds }
   }
 
-  async #noteApplied(pack: CommittedPack, applied: PackRecord): Promise<PackRecord> {
-    const key = packKey(pack.projectId, pack.generation, pack.sequence)
-    const result = await this.#records.commit({
-      put: [{ key, value: encodePackRecord(key, applied) }],
-      remove: [pendingKey(pack.projectId, pack.generation, pack.sequence)],
-      expect: [{ key, value: encodePackRecord(key, pack.record) }],
-    })
-    if (result.ok) return applied
-    const [value] = await this.#records.getMany([key])
-    if (value !== undefined) return decodePackRecord(key, value)
-    const { head } = await readHead(this.#records, pack.projectId)
-    if (!isRemoved(head, pack.generation))
-      throw corrupt(`the record of pack ${pack.sequence} is missing, though it was committed`)
-    // Ids may have been written behind the sweep that took the pack: it must come again.
-    await this.#records.insertMany([garbageEntry(pack.projectId, pack.generation)])
-    throw projectRemoved()
+  /**
+   * Writes the records of objects that have none, and of condemned ones; returns those that were there before, and
+   * `undefined` for each that was written.
+   */
+  async #write(pack: CommittedPack, own: readonly OwnObject[]): Promise<(ObjectRecord | undefined)[]> {
+    const values = await this.#parts.records.insertMany(own.map(({ entry }) => entry))
+    const held = values.map((value, i) => value && decodeObjectRecord(own[i].entry.key, value))
+    const condemned = held.flatMap((record, i) =>
+      record?.state === 'condemned' && record.sequence !== pack.sequence ? [i] : [],
+    )
+    if (condemned.length === 0) return held
+    const { after, changed } = await changeObjects(
+      this.#parts,
+      pack,
+      condemned.map((i) => own[i].id),
+      (record, at) =>
+        record === undefined || (record.state === 'condemned' && record.sequence !== pack.sequence)
+          ? own[condemned[at]].record
+          : 'keep',
+      undefined,
+      await LoweredTotals.of(this.#parts.records, pack),
+    )
+    for (const [at, i] of condemned.entries()) held[i] = after[at]
+    for (const at of changed) held[condemned[at]] = undefined
+    return held
   }
+
+  async #noteApplied(pack: CommittedPack, applied: PackRecord, wrote: Written): Promise<PackRecord> {
+    const { records, environment } = this.#parts
+    const key = packKey(pack.projectId, pack.generation, pack.sequence)
+    const foreign = foreignTotals(applied, wrote.tables)
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      if (attempt > 0) await pauseBeforeRetry(attempt, environment)
+      const totals = foreign.objects === 0 ? undefined : await readStoredTotals(records, pack)
+      const result = await records.commit({
+        put: [
+          { key, value: encodePackRecord(key, applied) },
+          ...(totals === undefined ? [] : [totalsEntry(totals, subtractTotals(totals.totals, foreign))]),
+        ],
+        remove: [pendingKey(pack.projectId, pack.generation, pack.sequence)],
+        expect: [
+          { key, value: encodePackRecord(key, pack.record) },
+          ...(totals === undefined ? [] : [totals.expectation]),
+        ],
+      })
+      if (result.ok) return applied
+      if (result.conflicts.includes(0)) return this.#appliedByAnother(pack, applied, wrote)
+    }
+    throw new StowageError('overloaded', 'the project is changed by too many at once; try again shortly')
+  }
+
+  /**
+   * Another server applied the pack first. If that was long ago, objects of it may be gone since, and this call wrote
+   * records for them once more: these go again.
+   */
+  async #appliedByAnother(pack: CommittedPack, applied: PackRecord, { tables, written }: Written): Promise<PackRecord> {
+    const { records } = this.#parts
+    const key = packKey(pack.projectId, pack.generation, pack.sequence)
+    const [value] = await records.getMany([key])
+    if (value === undefined) {
+      const { head } = await readHead(records, pack.projectId)
+      if (isRemoved(head, pack.generation)) {
+        // Ids may have been written behind the sweep that took the pack: it must come again.
+        await records.insertMany([garbageEntry(pack.projectId, pack.generation)])
+        throw projectRemoved()
+      }
+    }
+    const current = value === undefined ? undefined : decodePackRecord(key, value)
+    const stray: Uint8Array[] = []
+    for (let ordinal = 0; ordinal < tables.objects; ordinal++) {
+      const isHere = current?.owned?.has(ordinal) === true || current?.condemned?.has(ordinal) === true
+      if (written.has(ordinal) && !isHere) stray.push(tableEntry(tables.ids, ordinal))
+    }
+    await changeObjects(this.#parts, pack, stray, (record) => (record?.sequence === pack.sequence ? undefined : 'keep'))
+    return current ?? applied
+  }
+}
+
+interface OwnObject {
+  readonly id: Uint8Array
+  readonly record: ObjectRecord
+  readonly entry: Entry
+}
+
+interface Written {
+  readonly tables: PackTables
+  /** Objects whose records this call wrote. */
+  readonly written: Bitmap
+}
+
+/** What other packs hold of the contents of this one: the commit counted it. */
+function foreignTotals({ objects, owned }: PackRecord, tables: PackTables): ProjectTotals {
+  let jsonBytes = 0
+  for (let ordinal = 0; ordinal < objects; ordinal++)
+    if (owned?.has(ordinal) !== true) jsonBytes += textBytesOf(tables, ordinal)
+  return { objects: objects - (owned?.count ?? 0), jsonBytes, storedBytes: 0 }
 }
 
 function pendingEntry(projectId: string, generation: number, sequence: number): Entry {
@@ -154,23 +262,37 @@ function pendingEntry(projectId: string, generation: number, sequence: number): 
   return { key, value: encodeMark(key) }
 }
 
-function objectEntries(pack: CommittedPack, tables: PackTables, first: number, end: number): Entry[] {
+function objectEntries(pack: CommittedPack, tables: PackTables, first: number, end: number): OwnObject[] {
   const keyOf = objectKeyMaker(pack.projectId, pack.generation)
-  const entries: Entry[] = []
-  for (let ordinal = first; ordinal < end; ordinal++) {
+  const objects: OwnObject[] = []
+  let ordinal = first
+  for (const place of linePlaces(tables, first, end)) {
     const id = tableEntry(tables.ids, ordinal)
     const key = keyOf(id)
-    const location = {
+    const record: ObjectRecord = {
+      state: 'live',
+      epoch: pack.record.epoch,
       sequence: pack.sequence,
       ordinal,
-      textBytes: tables.lineBytes[ordinal] - id.length - 2,
+      ...place,
+      textBytes: textBytesOf(tables, ordinal),
       textCrc32: tables.textCrc32[ordinal],
     }
-    entries.push({ key, value: encodeObjectRecord(key, location) })
+    objects.push({ id, record, entry: { key, value: encodeObjectRecord(key, record) } })
+    ordinal++
   }
-  return entries
+  return objects
 }
 
-function projectRemoved(): StowageError {
+function sweptMeanwhile(): StowageError {
+  return new StowageError(
+    'overloaded',
+    'the upload took so long that its pack was swept as a leftover; nothing of it was kept: send it again',
+    { headers: { 'Retry-After': '1' } },
+  )
+}
+
+/** For an upload whose project was removed while it was on its way. */
+export function projectRemoved(): StowageError {
   return new StowageError('project_removed', 'the project was removed during this upload; nothing of it was stored')
 }

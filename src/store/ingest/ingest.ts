@@ -13,13 +13,9 @@ import { packBlobName } from '../records/keys.ts'
 import { unreferencedOrdinals } from '../pack/pack-builder.ts'
 import { tableEntry } from '../pack/pack-format.ts'
 import { PackWriter, UPLOAD_BASE_BYTES } from './pack-writer.ts'
+import { storePack } from '../pack/store-pack.ts'
 import { readHead, writingGeneration } from '../records/projects.ts'
-import type { PackRecord } from '../records/records.ts'
-
-/** A pack up to this size lies inside its record: no blob, one sync less. */
-export const INLINE_PACK_BYTES_MAX = 49_152
-/** Pack offsets are 32 bits wide. */
-const PACK_BYTES_MAX = 2 ** 32 - 1
+import { newPackRecord, type PackRecord } from '../records/pack-record.ts'
 
 /** After these the commit was not made. */
 const REFUSED: ReadonlySet<string> = new Set(['project_removed', 'quota_exceeded'])
@@ -33,6 +29,8 @@ export interface IngestParts {
   readonly budget: MemoryBudget
   readonly newId: () => string
   readonly nowMs: () => number
+  /** The store's own time. */
+  readonly recentEpoch: () => Promise<number>
   readonly environment: Environment
   /**
    * Called after the commit with the only object of the pack that no other in it refers to: the root of a model,
@@ -88,7 +86,7 @@ export class Ingest implements ObjectWriter {
     options: PutOptions & { readonly memory: MemoryLease; readonly quota: QuotaReservation | undefined },
   ): Promise<PutResult> {
     const { memory, quota, signal } = options
-    const { records, deflate, committer, newId, nowMs, environment } = this.#parts
+    const { records, deflate, committer, newId, nowMs, environment, recentEpoch } = this.#parts
     const { head } = await readHead(records, projectId, signal)
     const generation = writingGeneration(head)
     const packId = newId()
@@ -97,22 +95,19 @@ export class Ingest implements ObjectWriter {
       { projectId, generation, packId, timeMs: nowMs() },
       { deflate, admission, memory, quota, environment },
     )
-    const inline = await this.#store(packBlobName(projectId, packId), writer.content(batches, signal), signal)
+    const inline = await storePack(
+      this.#parts.blobs,
+      packBlobName(projectId, packId),
+      writer.content(batches, signal),
+      signal,
+    )
     const { objects } = admission
     if (writer.objects === 0)
       return { objects, inserted: 0, differing: admission.differing, differingIds: admission.differingIds }
     const { tables, tablesStart } = writer.finished
     const { packBytes } = writer
-    const record: PackRecord = {
-      state: 'committed',
-      packId,
-      objects: tables.objects,
-      packBytes,
-      tablesStart,
-      condemnedAtMs: 0,
-      owned: undefined,
-      inline,
-    }
+    const epoch = await recentEpoch()
+    const record = newPackRecord({ packId, objects: tables.objects, packBytes, tablesStart, epoch, inline })
     await this.#abandonUnlessLive(projectId, record, signal)
     const pack = await committer
       .commit(projectId, generation, record, { tables, quota })
@@ -133,29 +128,6 @@ export class Ingest implements ObjectWriter {
     }
   }
 
-  /** Returns the pack if it is small enough to lie inside its record; a larger one is streamed into a blob. */
-  async #store(
-    blobName: string,
-    content: AsyncGenerator<Uint8Array>,
-    signal: AbortSignal,
-  ): Promise<Uint8Array | undefined> {
-    const first: Uint8Array[] = []
-    let firstBytes = 0
-    try {
-      for (let next = await content.next(); !next.done; next = await content.next()) {
-        first.push(next.value)
-        firstBytes += next.value.length
-        if (firstBytes > INLINE_PACK_BYTES_MAX) {
-          await this.#parts.blobs.put(blobName, within(first, content), { signal })
-          return undefined
-        }
-      }
-      return Buffer.concat(first)
-    } finally {
-      await content.return(undefined)
-    }
-  }
-
   async #abandonUnlessLive(projectId: string, record: PackRecord, signal: AbortSignal): Promise<void> {
     if (!signal.aborted) return
     await this.#removeBlob(projectId, record)
@@ -173,22 +145,5 @@ export class Ingest implements ObjectWriter {
 
   async #removeBlob(projectId: string, { inline, packId }: PackRecord): Promise<void> {
     if (inline === undefined) await this.#parts.blobs.remove([packBlobName(projectId, packId)])
-  }
-}
-
-async function* within(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let bytes = 0
-  for (const chunk of first) {
-    bytes += chunk.length
-    yield chunk
-  }
-  for await (const chunk of rest) {
-    bytes += chunk.length
-    if (bytes > PACK_BYTES_MAX)
-      throw new StowageError(
-        'request_too_large',
-        `one upload may have at most ${PACK_BYTES_MAX} compressed bytes; split it`,
-      )
-    yield chunk
   }
 }

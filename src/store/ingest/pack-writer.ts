@@ -3,7 +3,6 @@ import type { Environment } from '../../environment.ts'
 import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { abortable } from '../../async/abort.ts'
-import type { Admission } from './admission.ts'
 import type { QuotaReservation } from './quotas.ts'
 import { PackBuilder } from '../pack/pack-builder.ts'
 import { encodeHeader, encodeTables, type PackHeader, type PackTables } from '../pack/pack-format.ts'
@@ -14,19 +13,27 @@ const OUTPUT_BYTES = 131_072
 /** The memory of an upload in full progress, besides its tables: the current batch and the blocks in flight. */
 export const UPLOAD_BASE_BYTES: number = 2 * 1_048_576
 
-export interface PackWriterParts {
+/** Adds the objects of a batch to the pack: all of them, or only some. */
+export interface PackAdmission<Batch extends ObjectBatch> {
+  readonly memoryBytes: number
+  /** The contents of the pack so far, as its quota counts them. */
+  readonly added?: { readonly objects: number; readonly jsonBytes: number }
+  admit(batch: Batch, builder: PackBuilder, signal: AbortSignal): Promise<void>
+}
+
+export interface PackWriterParts<Batch extends ObjectBatch> {
   readonly deflate: DeflatePool
-  readonly admission: Admission
+  readonly admission: PackAdmission<Batch>
   readonly memory: MemoryLease
   readonly quota: QuotaReservation | undefined
   readonly environment: Environment
 }
 
 /** Turns batches of objects into the bytes of a pack, compressing blocks beside the main thread. */
-export class PackWriter {
+export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   readonly #header: PackHeader
   readonly #deflate: DeflatePool
-  readonly #admission: Admission
+  readonly #admission: PackAdmission<Batch>
   readonly #quota: QuotaReservation | undefined
   readonly #tablesMemory: MemoryPart
   readonly #builder: PackBuilder
@@ -36,7 +43,7 @@ export class PackWriter {
   #packBytes = 0
   #finished: { readonly tables: PackTables; readonly tablesStart: number } | undefined
 
-  constructor(header: PackHeader, parts: PackWriterParts) {
+  constructor(header: PackHeader, parts: PackWriterParts<Batch>) {
     this.#header = header
     this.#builder = new PackBuilder(parts.environment)
     this.#deflate = parts.deflate
@@ -65,12 +72,12 @@ export class PackWriter {
   }
 
   /** The pack, in buffers of about 128 KB. */
-  async *content(batches: AsyncIterable<ObjectBatch>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *content(batches: AsyncIterable<Batch>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     this.#emit(encodeHeader(this.#header))
     // An upload that is aborted ends at once, also while its source keeps it waiting.
     for await (const batch of abortable(batches, signal)) {
       await this.#admission.admit(batch, this.#builder, signal)
-      this.#quota?.check(this.#admission.added)
+      if (this.#admission.added !== undefined) this.#quota?.check(this.#admission.added)
       await this.#tablesMemory.set(this.#memoryBytes)
       this.#startCompressing()
       yield* this.#place(BLOCKS_IN_FLIGHT_MAX)

@@ -11,7 +11,7 @@ import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
  * nothing before it, so that any run of blocks can be copied into a gzip stream. Objects are numbered in the order of their lines (ordinals).
  * All numbers are little-endian; sections are padded to four bytes, so that their tables can be read in place.
  */
-export const FORMAT_VERSION = 1
+export const FORMAT_VERSION = 2
 /** Bits that a reader must know to read a pack. None exist yet; a pack that sets one is refused. */
 const KNOWN_FEATURES = 0
 const HEADER_MAGIC = Buffer.from('STOWPACK', 'latin1')
@@ -256,6 +256,11 @@ function rows(section: Section, count: number): Rows {
 
 export function tableEntry(table: ByteTable, index: number): Uint8Array {
   return table.bytes.subarray(index === 0 ? 0 : table.ends[index - 1], table.ends[index])
+}
+
+/** The bytes of an object's text: its line is the id, a tab, the text and a line end. */
+export function textBytesOf({ lineBytes, ids }: PackTables, ordinal: number): number {
+  return lineBytes[ordinal] - (ids.ends[ordinal] - (ordinal === 0 ? 0 : ids.ends[ordinal - 1])) - 2
 }
 
 /** The id of a target of `references` or `claims`. A view. */

@@ -2,9 +2,8 @@ import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { Yielder } from '../../async/yielder.ts'
-import { IdSet } from '../../object/id-set.ts'
-import { AbsentIds } from '../closure/absent-ids.ts'
-import type { ByteSource } from '../pack/segment.ts'
+import type { IdSet } from '../../object/id-set.ts'
+import type { AbsentIds } from '../closure/absent-ids.ts'
 import { linkedAbort } from '../../async/abort.ts'
 import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import { Semaphore } from '../../async/semaphore.ts'
@@ -13,9 +12,12 @@ import { ByteCache } from '../../memory/byte-cache.ts'
 import { type Closure, closureBytes, closureDigest, countObjects, packsBytes } from '../closure/closure.ts'
 import { planBlobName, planKey } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
-import { onlyIfDamaged, type PackCatalog, type ProjectView } from '../records/pack-catalog.ts'
-import { decodePlanTables, type PlanTables } from './plan-format.ts'
+import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { decodePlanTables } from './plan-format.ts'
+import { holdsInLayout, packsAreThere } from './plan-layout.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
+import { loadedPlan, LOOKED_UP_IDS_MAX } from './loaded-plan.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
 import { isQuiet, isRemoved, readHead } from '../records/projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
@@ -27,8 +29,6 @@ import { PlanQuota } from './plan-quota.ts'
 const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
 /** Plans that wait to be made, each with the closure that it is for. Beyond this answers go without. */
 const PLANS_WAITING_MAX = 64
-/** More absent ids than this are remembered as fingerprints, and not looked up again. */
-const LOOKED_UP_IDS_MAX = 1_000
 /** A row has about 100 bytes, and two blocks of some 15 objects each at least. */
 const ROW_BYTES_PER_BITMAP_BYTE = 24
 /** The length of an id in a stored plan, and at most so much of a table of fingerprints. */
@@ -83,13 +83,16 @@ export class PlanCache {
   ): Promise<LoadedPlan | undefined> {
     const key = planKey(project.projectId, project.generation, rootId, variant)
     const name = nameOf(key)
-    const loading = this.#loaded.get(name, () => this.#load(project, key))
-    const plan = await loading
-    if (plan !== undefined && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
-      this.#quota.used(name)
-      return plan
+    for (let isOutdated = true; isOutdated;) {
+      const loading = this.#loaded.get(name, () => this.#load(project, key))
+      const plan = await loading
+      isOutdated = plan !== undefined && !(await holdsInLayout(this.#parts, plan, project, key))
+      if (plan !== undefined && !isOutdated && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
+        this.#quota.used(name)
+        return plan
+      }
+      this.#loaded.delete(name, loading)
     }
-    this.#loaded.delete(name, loading)
     return undefined
   }
 
@@ -148,7 +151,11 @@ export class PlanCache {
     const runInPlaceBytesMin = isWorthCopying ? RUN_IN_PLACE_BYTES_MIN.inOnePiece : RUN_IN_PLACE_BYTES_MIN.spliced
     const maker = new PlanMaker(order, catalog, reader, deflate, { runInPlaceBytesMin, isStored: !isSmall })
     const plan = isSmall
-      ? await makeInMemory(maker, planId, { signal, environment: this.#parts.environment })
+      ? await makeInMemory(maker, planId, {
+          signal,
+          layout: order.project.layout,
+          environment: this.#parts.environment,
+        })
       : await this.#makeStored(maker, order, key, planId, signal)
     const name = nameOf(key)
     this.#loaded.delete(name)
@@ -189,11 +196,13 @@ export class PlanCache {
       tablesStart: made.tablesStart,
       missing: closure.missing.size,
       sequence: closure.sequence,
+      layout: project.layout,
     }
     const value = encodePlanRecord(key, record)
     await records.commit({ put: [{ key, value }] })
     await this.#dropIfRemoved(project, key, value, blobName)
     const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence, {
+      layout: project.layout,
       environment: this.#parts.environment,
     })
     // A failure to make room for a plan is no reason to do without it.
@@ -214,7 +223,8 @@ export class PlanCache {
   }
 
   async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
-    const { records, blobs, environment, onError } = this.#parts
+    const { records, blobs, catalog, environment, onError } = this.#parts
+    const { layout } = project
     const [value] = await records.getMany([key])
     if (value === undefined) return undefined
     try {
@@ -225,8 +235,12 @@ export class PlanCache {
         await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
         environment,
       )
+      if (!(await packsAreThere(catalog, project, tables))) {
+        await records.commit({ remove: [key], expect: [{ key, value }] })
+        return undefined
+      }
       await this.#quota.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
-      return await loadedPlan({ blob: blobName }, tables, record.sequence, { use, environment })
+      return await loadedPlan({ blob: blobName }, tables, record.sequence, { use, layout, environment })
     } catch (error) {
       if (!(error instanceof StowageError) || error.isRetryable) throw error
       onError(error)
@@ -238,7 +252,10 @@ export class PlanCache {
   /** A complete plan always holds. Others do while everything that was absent still is. */
   async #stillHolds(plan: LoadedPlan, project: ProjectView, signal: AbortSignal): Promise<boolean> {
     const { missing, absentClaims } = plan.tables
-    if (plan.absent !== undefined) return this.#stillAbsent(plan, plan.absent, project, signal)
+    if (plan.absent !== undefined) {
+      if (plan.checkedSequence === project.sequence) return true
+      return (await this.#stillAbsent(plan, plan.absent, project, signal).catch(onlyIfDamaged)) ?? false
+    }
     if (missing.size + absentClaims.size === 0 || plan.checkedSequence === project.sequence) return true
     const wasQuiet = await isQuiet(this.#parts.records, project)
     for (const ids of [missing, absentClaims]) if (!(await this.#allAbsent(project, ids, signal))) return false
@@ -254,10 +271,8 @@ export class PlanCache {
   async #stillAbsent(plan: LoadedPlan, absent: AbsentIds, project: ProjectView, signal: AbortSignal): Promise<boolean> {
     const { catalog } = this.#parts
     const yielder = new Yielder(this.#parts.environment)
-    for (let sequence = plan.checkedSequence; sequence < project.sequence; sequence++) {
-      signal.throwIfAborted()
-      const pack = await catalog.pack(project, sequence).catch(onlyIfDamaged)
-      if (pack === undefined) return false
+    for await (const pack of catalog.packsFrom(project, plan.checkedSequence, signal)) {
+      const { sequence } = pack
       const { ends, bytes } = (await catalog.tables(pack)).ids
       for (let ordinal = 0; ordinal < ends.length; ordinal++) {
         if (absent.has(bytes, ordinal === 0 ? 0 : ends[ordinal - 1], ends[ordinal])) return false
@@ -265,6 +280,7 @@ export class PlanCache {
       }
       plan.checkedSequence = Math.max(plan.checkedSequence, sequence + 1)
     }
+    plan.checkedSequence = Math.max(plan.checkedSequence, project.sequence)
     return true
   }
 
@@ -277,31 +293,6 @@ export class PlanCache {
     }
     return true
   }
-}
-
-/** A plan with the absent ids as they are remembered: few as they are, many as fingerprints alone. */
-async function loadedPlan(
-  source: ByteSource,
-  tables: PlanTables,
-  sequence: number,
-  options: LoadedPlanOptions,
-): Promise<LoadedPlan> {
-  const { missing, absentClaims, closure } = tables
-  if (missing.size + absentClaims.size <= LOOKED_UP_IDS_MAX) return new LoadedPlan(source, tables, options)
-  const absent = await AbsentIds.of(
-    [missing, absentClaims],
-    new Yielder(options.environment),
-    options.environment.hashKey,
-  )
-  const none = new IdSet(0)
-  const light = {
-    ...tables,
-    absentClaims: none,
-    closure: closure === undefined ? undefined : { ...closure, absentClaims: none },
-  }
-  const plan = new LoadedPlan(source, light, { ...options, absent })
-  plan.checkedSequence = sequence
-  return plan
 }
 
 /**
@@ -318,11 +309,11 @@ function makingBytes(closure: Closure): number {
 async function makeInMemory(
   maker: PlanMaker,
   planId: string,
-  { signal, environment }: { readonly signal: AbortSignal; readonly environment: Environment },
+  { signal, ...options }: LoadedPlanOptions & { readonly signal: AbortSignal },
 ): Promise<LoadedPlan> {
   const chunks: Uint8Array[] = []
   const { tables } = await maker.make(planId, (content) => collect(content, chunks), signal)
-  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables, { environment })
+  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables, options)
 }
 
 async function collect(content: AsyncIterable<Uint8Array>, chunks: Uint8Array[]): Promise<void> {

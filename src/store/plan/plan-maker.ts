@@ -5,7 +5,8 @@ import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import { closureDigest } from '../closure/closure.ts'
 import { chosenSegments } from '../closure/graph-selection.ts'
-import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import type { PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import {
   encodePlanHeader,
   encodePlanTables,

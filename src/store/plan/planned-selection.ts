@@ -12,7 +12,8 @@ import type {
 import { packsBytes } from '../closure/closure.ts'
 import { firstIds } from '../closure/graph-selection.ts'
 import { packBlobName } from '../records/keys.ts'
-import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import type { PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { PATCH_SOURCE, planDigest, totalsOf, type PlanTables, type PlanTotals } from './plan-format.ts'
 import type { ByteSource, Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
@@ -34,6 +35,8 @@ export class PlanRefCount {
 
 export interface LoadedPlanOptions {
   readonly use?: PlanRefCount | undefined
+  /** The layout of the project in which its packs were there. */
+  readonly layout: number
   readonly absent?: AbsentIds
   readonly environment: Environment
 }
@@ -49,6 +52,8 @@ export class LoadedPlan {
   readonly absent: AbsentIds | undefined
   /** The project's sequence at which the absent ids were last seen to be absent, with no upload under way. */
   checkedSequence = -1
+  /** The layout of the project in which the packs that it names were last seen to be there. */
+  layout: number
   readonly use: PlanRefCount
   readonly #environment: Environment
   #verifiedAtMs = -Infinity
@@ -56,11 +61,12 @@ export class LoadedPlan {
   constructor(
     source: ByteSource,
     tables: PlanTables,
-    { use = new PlanRefCount(), absent, environment }: LoadedPlanOptions,
+    { use = new PlanRefCount(), layout, absent, environment }: LoadedPlanOptions,
   ) {
     this.#environment = environment
     this.source = source
     this.absent = absent
+    this.layout = layout
     this.tables = tables
     this.use = use
     this.totals = totalsOf(tables.rows)
@@ -135,7 +141,8 @@ export class PlanSelection implements Selection, PlannedSelection {
     this.#loaded = loaded
     this.#catalog = catalog
     this.#reader = reader
-    this.#project = project
+    // The plan may be newer than the view: it was made when packs had been merged.
+    this.#project = { ...project, layout: loaded.layout }
     this.#buffers = reader.memory.open()
     loaded.use.answers++
   }

@@ -17,6 +17,8 @@ const KIND = {
   epoch: 'e',
   totals: 't',
   pin: 'r',
+  condemnedBlob: 'c',
+  merge: 'm',
 } as const
 const GENERATION_DIGITS = 8
 const SEQUENCE_DIGITS = 12
@@ -57,6 +59,19 @@ export function totalsKey(projectId: string, generation: number): Uint8Array {
 
 export function garbageKey(projectId: string, generation: number): Uint8Array {
   return encoder.encode(prefix('garbage', projectId, generation))
+}
+
+/**
+ * Marks a blob that is to go. Names of blobs are random, so the mark needs no generation: what nobody committed belongs
+ * to none.
+ */
+export function condemnedBlobKey(projectId: string, blobName: string): Uint8Array {
+  return encoder.encode(`${KIND.condemnedBlob}\0${projectId}\0${blobName.slice(blobName.indexOf('/') + 1)}\0`)
+}
+
+/** The one record of the merge that is under way in a project. */
+export function mergeKey(projectId: string, generation: number): Uint8Array {
+  return encoder.encode(prefix('merge', projectId, generation))
 }
 
 /** `variant` is empty for a root's own closure; otherwise it names the subtracted closures. */

@@ -3,18 +3,13 @@ import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
-import { headKey, packBlobName, packKey } from './keys.ts'
+import { keyParts, packBlobName, packKey, parseHex } from './keys.ts'
 import { decodeTables, type PackTables } from '../pack/pack-format.ts'
-import { decodeHead, decodePackRecord, type PackRecord } from './records.ts'
+import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
+import { readHead } from './projects.ts'
+import type { ProjectView, StoredProject } from './project-view.ts'
 import type { ByteSource } from '../pack/segment.ts'
 import { readSource } from '../pack/segment-reader.ts'
-
-/** A project as one request sees it. */
-export interface ProjectView {
-  readonly projectId: string
-  readonly generation: number
-  readonly sequence: number
-}
 
 export interface Pack {
   readonly projectId: string
@@ -33,28 +28,54 @@ export class PackCatalog {
   constructor(records: RecordStore, blobs: BlobStore, cacheBytes: number) {
     this.#records = records
     this.#blobs = blobs
-    this.#packs = new ByteCache(
-      cacheBytes >> 2,
-      (pack) => 512 + (pack.record.inline?.length ?? 0) + (pack.record.owned?.bytes.length ?? 0),
+    this.#packs = new ByteCache(cacheBytes >> 2, ({ record: { inline, owned, condemned, reached } }) =>
+      [inline, owned?.bytes, condemned?.bytes, reached?.bytes].reduce((sum, part) => sum + (part?.length ?? 0), 512),
     )
     this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
   }
 
   /**
    * The pack with this number. Throws `corrupt_data` when its record is not there, `not_found` when the project was
-   * removed meanwhile.
+   * removed meanwhile, and `OutdatedViewError` when packs were merged so long after the view that it shows no longer
+   * where objects lie.
    */
-  async pack({ projectId, generation }: ProjectView, sequence: number): Promise<Pack> {
-    const cacheKey = `${generation}\0${sequence}\0${projectId}`
+  async pack(project: ProjectView, sequence: number): Promise<Pack> {
+    const { projectId, generation, layout } = project
+    const cacheKey = `${generation}\0${sequence}\0${layout}\0${projectId}`
     const pack = await this.#packs.get(cacheKey, async () => {
       const key = packKey(projectId, generation, sequence)
       const [value] = await this.#records.getMany([key])
-      if (value === undefined) return this.#noPack(projectId, generation, sequence)
+      if (value === undefined) return this.#noPack(project, sequence)
       return packOf(projectId, sequence, decodePackRecord(key, value))
     })
+    if (pack.record.activeAt > layout) throw new OutdatedViewError()
     // The owned objects are known only once the pack is applied; until then they are looked up each time.
     if (pack.record.owned === undefined) this.#packs.delete(cacheKey)
     return pack
+  }
+
+  /**
+   * The packs that hold everything that the view has, if it is known of each object of theirs whether they hold it;
+   * `undefined` otherwise, and if there are more than `packsMax`.
+   */
+  async knownPacks(project: ProjectView, packsMax: number, signal: AbortSignal): Promise<Pack[] | undefined> {
+    const packs: Pack[] = []
+    for await (const pack of this.packsFrom(project, 0, signal)) {
+      const { state, owned, condemned, retiredAt } = pack.record
+      if (state === 'merging' || isRetired({ retiredAt }, project.layout)) continue
+      if (owned === undefined || (condemned?.count ?? 0) > 0 || packs.push(pack) > packsMax) return undefined
+    }
+    return packs
+  }
+
+  /** The packs that the view has from this number on. Throws `corrupt_data` for a damaged record. */
+  async *packsFrom(project: ProjectView, sequence: number, signal: AbortSignal): AsyncGenerator<Pack> {
+    const { projectId, generation, sequence: end } = project
+    const bounds = { gte: packKey(projectId, generation, sequence), lt: packKey(projectId, generation, end) }
+    for await (const entries of this.#records.range(bounds, { signal })) {
+      for (const { key, value } of entries)
+        yield packOf(projectId, parseHex(keyParts(key)[2]), decodePackRecord(key, value))
+    }
   }
 
   tables(pack: Pack): Promise<PackTables> {
@@ -68,11 +89,12 @@ export class PackCatalog {
 
   /**
    * The reason of a failed read. The sweep of a removed project takes its blobs while downloads still read them: that is
-   * `not_found`, and not damage.
+   * `not_found`, and not damage. Neither is it damage if a merged pack took the place of the blob long ago.
    */
-  async reasonOf(error: unknown, project: Pick<ProjectView, 'projectId' | 'generation'>): Promise<unknown> {
-    const isGone = isStorageError(error, 'BlobNotFoundError') && (await this.#isRemoved(project))
-    return isGone ? removedWhileRead() : error
+  async reasonOf(error: unknown, project: ProjectView): Promise<unknown> {
+    if (!isStorageError(error, 'BlobNotFoundError')) return error
+    if (await this.#isRemoved(project)) return removedWhileRead()
+    return (await this.#isOutdated(project)) ? new OutdatedViewError() : error
   }
 
   /** The items, with the reason of a failure as `reasonOf` finds it. */
@@ -84,16 +106,29 @@ export class PackCatalog {
     }
   }
 
-  async #noPack(projectId: string, generation: number, sequence: number): Promise<never> {
-    if (await this.#isRemoved({ projectId, generation })) throw removedWhileRead()
+  async #noPack(project: ProjectView, sequence: number): Promise<never> {
+    if (await this.#isRemoved(project)) throw removedWhileRead()
+    if (await this.#isOutdated(project)) throw new OutdatedViewError()
     throw corrupt(`the record of pack ${sequence} is missing, though objects lie in it`)
   }
 
-  async #isRemoved({ projectId, generation }: Pick<ProjectView, 'projectId' | 'generation'>): Promise<boolean> {
-    const key = headKey(projectId)
-    const [value] = await this.#records.getMany([key])
-    const head = value === undefined ? undefined : decodeHead(key, value)
+  async #isOutdated({ projectId, layout }: ProjectView): Promise<boolean> {
+    const { head } = await readHead(this.#records, projectId)
+    return head !== undefined && head.layout > layout
+  }
+
+  async #isRemoved({ projectId, generation }: StoredProject): Promise<boolean> {
+    const { head } = await readHead(this.#records, projectId)
     return head !== undefined && (head.generation > generation || (head.generation === generation && head.removed))
+  }
+}
+
+/** What a reader sees is older than the packs that it needs: it must look at the project again. */
+export class OutdatedViewError extends StowageError {
+  constructor() {
+    super('overloaded', 'the packs of the project were merged while it was read; try again', {
+      headers: { 'Retry-After': '1' },
+    })
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Entry, RecordStore } from '../../storage/backend.ts'
 import { garbageKey, headKey, keyBounds, keyParts, parseHex } from './keys.ts'
-import type { ProjectView } from './pack-catalog.ts'
+import type { ProjectView, StoredProject } from './project-view.ts'
 import { decodeHead, encodeMark, type ProjectHead } from './records.ts'
 
 /** A project's record as it was read, with its bytes, which the next change of it expects. */
@@ -24,7 +24,11 @@ export async function viewProject(
 ): Promise<ProjectView | undefined> {
   const { head } = await readHead(records, projectId, signal)
   if (head === undefined || head.removed) return undefined
-  return { projectId, generation: head.generation, sequence: head.sequence }
+  return viewOf(projectId, head)
+}
+
+export function viewOf(projectId: string, { generation, sequence, layout }: ProjectHead): ProjectView {
+  return { projectId, generation, sequence, layout }
 }
 
 /** The generation that an upload writes to: a removed project begins a new one. */
@@ -40,14 +44,14 @@ export function isRemoved(head: ProjectHead | undefined, generation: number): bo
 }
 
 /** Whether no upload of the project is between its commit and its response: then every id of every pack is written. */
-export async function isQuiet(records: RecordStore, project: ProjectView): Promise<boolean> {
+export async function isQuiet(records: RecordStore, project: StoredProject): Promise<boolean> {
   return (await firstPending(records, project)) === undefined
 }
 
 /** The number of the first pack that is committed and may not have all of its ids written yet. */
 export async function firstPending(
   records: RecordStore,
-  { projectId, generation }: ProjectView,
+  { projectId, generation }: StoredProject,
 ): Promise<number | undefined> {
   for await (const entries of records.range({ ...keyBounds('pending', projectId, generation), limit: 1 })) {
     for (const { key } of entries) return parseHex(keyParts(key)[2])

@@ -1,57 +1,11 @@
-import { crc32 } from 'node:zlib'
 import type { ProjectTotals } from '../../object/graph-store.ts'
 import type { Pin } from '../../object/roots.ts'
-import { Bitmap } from '../bytes/bitmap.ts'
-import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
-
-/**
- * Values of records: a version byte, the fields, and a CRC-32 over key and value, so that a value that is damaged, or
- * that sits under a damaged key, is an error and never a wrong answer.
- */
-const VERSION = 1
-
-function seal(key: Uint8Array, writer: ByteWriter): Uint8Array {
-  const body = writer.finish()
-  return writer.u32(crc32(body, crc32(key))).finish()
-}
-
-function open(key: Uint8Array, value: Uint8Array, what: string): ByteReader {
-  const body = value.subarray(0, Math.max(0, value.length - 4))
-  const stored = value.length < 5 ? -1 : Buffer.from(value.buffer, value.byteOffset + body.length, 4).readUInt32LE(0)
-  if (stored !== crc32(body, crc32(key))) throw corrupt(`${what} does not match its CRC-32`)
-  const reader = new ByteReader(body, what)
-  const version = reader.u8()
-  if (version !== VERSION) throw corrupt(`${what} has version ${version}; this release reads version ${VERSION}`)
-  return reader
-}
-
-/** The place of an object, and enough facts of its text to tell whether another text is the same. */
-export interface ObjectLocation {
-  readonly sequence: number
-  readonly ordinal: number
-  readonly textBytes: number
-  readonly textCrc32: number
-}
-
-export function encodeObjectRecord(key: Uint8Array, location: ObjectLocation): Uint8Array {
-  const value = Buffer.allocUnsafe(23)
-  value[0] = VERSION
-  value.writeUIntLE(location.sequence, 1, 6)
-  value.writeUInt32LE(location.ordinal, 7)
-  value.writeUInt32LE(location.textBytes, 11)
-  value.writeUInt32LE(location.textCrc32, 15)
-  value.writeUInt32LE(crc32(value.subarray(0, 19), crc32(key)), 19)
-  return value
-}
-
-export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectLocation {
-  const reader = open(key, value, 'an object record')
-  return { sequence: reader.u48(), ordinal: reader.u32(), textBytes: reader.u32(), textCrc32: reader.u32() }
-}
+import { ByteWriter } from '../bytes/byte-codec.ts'
+import { open, RECORD_VERSION, seal } from './seal.ts'
 
 /** The value of a key whose existence is its meaning. */
 export function encodeMark(key: Uint8Array): Uint8Array {
-  return seal(key, new ByteWriter(8).u8(VERSION))
+  return seal(key, new ByteWriter(8).u8(RECORD_VERSION))
 }
 
 /** Throws `corrupt_data` unless the mark was made for this very key. */
@@ -61,7 +15,7 @@ export function decodeMark(key: Uint8Array, value: Uint8Array): void {
 
 /** The store's own time: how many epochs it has been served for. */
 export function encodeEpoch(key: Uint8Array, epoch: number): Uint8Array {
-  return seal(key, new ByteWriter(16).u8(VERSION).u48(epoch))
+  return seal(key, new ByteWriter(16).u8(RECORD_VERSION).u48(epoch))
 }
 
 export function decodeEpoch(key: Uint8Array, value: Uint8Array): number {
@@ -69,7 +23,7 @@ export function decodeEpoch(key: Uint8Array, value: Uint8Array): number {
 }
 
 export function encodeTotals(key: Uint8Array, { objects, jsonBytes, storedBytes }: ProjectTotals): Uint8Array {
-  return seal(key, new ByteWriter(32).u8(VERSION).u48(objects).u48(jsonBytes).u48(storedBytes))
+  return seal(key, new ByteWriter(32).u8(RECORD_VERSION).u48(objects).u48(jsonBytes).u48(storedBytes))
 }
 
 export function decodeTotals(key: Uint8Array, value: Uint8Array): ProjectTotals {
@@ -79,7 +33,7 @@ export function decodeTotals(key: Uint8Array, value: Uint8Array): ProjectTotals 
 
 /** Members are texts; an empty one stands for `null`. */
 export function encodePin(key: Uint8Array, { id, rootObjectId, name, reason, createdAt, endsAt }: Pin): Uint8Array {
-  const writer = new ByteWriter(256).u8(VERSION)
+  const writer = new ByteWriter(256).u8(RECORD_VERSION)
   for (const text of [id, rootObjectId, name ?? '', reason ?? '', createdAt, endsAt ?? '']) writer.text(text)
   return seal(key, writer)
 }
@@ -102,70 +56,25 @@ export interface ProjectHead {
   readonly generation: number
   readonly sequence: number
   readonly removed: boolean
+  /** Rises whenever objects move, or are condemned, or packs go, so that readers know what they have read before. */
+  readonly layout: number
 }
 
 export function encodeHead(key: Uint8Array, head: ProjectHead): Uint8Array {
   return seal(
     key,
     new ByteWriter(32)
-      .u8(VERSION)
+      .u8(RECORD_VERSION)
       .u32(head.generation)
       .u48(head.sequence)
-      .u8(head.removed ? 1 : 0),
+      .u8(head.removed ? 1 : 0)
+      .u48(head.layout),
   )
 }
 
 export function decodeHead(key: Uint8Array, value: Uint8Array): ProjectHead {
   const reader = open(key, value, 'a project record')
-  return { generation: reader.u32(), sequence: reader.u48(), removed: reader.u8() === 1 }
-}
-
-/** `committed`: durable, ids not all written yet. `applied`: every id is written. `condemned`: to be collected. */
-export const PACK_STATES = ['committed', 'applied', 'condemned'] as const
-export type PackState = (typeof PACK_STATES)[number]
-
-export interface PackRecord {
-  readonly state: PackState
-  /** 32 hex digits: 128 random bits. */
-  readonly packId: string
-  readonly objects: number
-  /** Bytes of the whole pack, and the start of its tables. */
-  readonly packBytes: number
-  readonly tablesStart: number
-  /** Set when `condemned`. */
-  readonly condemnedAtMs: number
-  /** Which of the pack's objects this pack owns; known once it is applied. */
-  readonly owned: Bitmap | undefined
-  /** The pack itself, if it is small enough to lie inside its record. */
-  readonly inline: Uint8Array | undefined
-}
-
-export function encodePackRecord(key: Uint8Array, record: PackRecord): Uint8Array {
-  const writer = new ByteWriter(256 + (record.inline?.length ?? 0))
-  writer.u8(VERSION).u8(PACK_STATES.indexOf(record.state)).bytes(Buffer.from(record.packId, 'hex'))
-  writer.u32(record.objects).u48(record.packBytes).u48(record.tablesStart).u48(record.condemnedAtMs)
-  if (record.owned === undefined) writer.u8(0)
-  else if (record.owned.count === record.objects) writer.u8(1)
-  else writer.u8(2).sized(record.owned.bytes)
-  if (record.inline === undefined) writer.u8(0)
-  else writer.u8(1).sized(record.inline)
-  return seal(key, writer)
-}
-
-export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord {
-  const reader = open(key, value, 'a pack record')
-  const state = PACK_STATES[reader.u8()]
-  if (state === undefined) throw corrupt('a pack record has an unknown state')
-  const packId = reader.bytes(16).toString('hex')
-  const objects = reader.u32()
-  const packBytes = reader.u48()
-  const tablesStart = reader.u48()
-  const condemnedAtMs = reader.u48()
-  const ownership = reader.u8()
-  const owned =
-    ownership === 0 ? undefined : ownership === 1 ? Bitmap.full(objects) : new Bitmap(Uint8Array.from(reader.sized()))
-  const inline = reader.u8() === 1 ? Uint8Array.from(reader.sized()) : undefined
-  return { state, packId, objects, packBytes, tablesStart, condemnedAtMs, owned, inline }
+  return { generation: reader.u32(), sequence: reader.u48(), removed: reader.u8() === 1, layout: reader.u48() }
 }
 
 /**
@@ -178,11 +87,16 @@ export interface PlanRecord {
   readonly tablesStart: number
   readonly missing: number
   readonly sequence: number
+  /** The layout of the project for which it names packs. */
+  readonly layout: number
 }
 
 export function encodePlanRecord(key: Uint8Array, record: PlanRecord): Uint8Array {
-  const writer = new ByteWriter(64).u8(VERSION).bytes(Buffer.from(record.planId, 'hex'))
-  return seal(key, writer.u48(record.planBytes).u48(record.tablesStart).u32(record.missing).u48(record.sequence))
+  const writer = new ByteWriter(64).u8(RECORD_VERSION).bytes(Buffer.from(record.planId, 'hex'))
+  return seal(
+    key,
+    writer.u48(record.planBytes).u48(record.tablesStart).u32(record.missing).u48(record.sequence).u48(record.layout),
+  )
 }
 
 export function decodePlanRecord(key: Uint8Array, value: Uint8Array): PlanRecord {
@@ -193,5 +107,46 @@ export function decodePlanRecord(key: Uint8Array, value: Uint8Array): PlanRecord
     tablesStart: reader.u48(),
     missing: reader.u32(),
     sequence: reader.u48(),
+    layout: reader.u48(),
   }
+}
+
+/** A blob that is to go: a pack that another replaced, a plan that is not used any more, or what no record names. */
+export interface CondemnedBlob {
+  /** Since when; once the blob is removed, since then. */
+  readonly epoch: number
+  /** The mark outlives its blob, so that no upload that slept through all of it commits a pack without a blob. */
+  readonly isRemoved: boolean
+}
+
+export function encodeCondemnedBlob(key: Uint8Array, { epoch, isRemoved }: CondemnedBlob): Uint8Array {
+  return seal(
+    key,
+    new ByteWriter(16)
+      .u8(RECORD_VERSION)
+      .u32(epoch)
+      .u8(isRemoved ? 1 : 0),
+  )
+}
+
+export function decodeCondemnedBlob(key: Uint8Array, value: Uint8Array): CondemnedBlob {
+  const reader = open(key, value, 'the mark of a condemned blob')
+  return { epoch: reader.u32(), isRemoved: reader.u8() === 1 }
+}
+
+/** The merge that is under way in a project. */
+export interface MergeRecord {
+  /** The merged pack. */
+  readonly sequence: number
+  /** The layout at which it takes the place of its sources. */
+  readonly layout: number
+}
+
+export function encodeMerge(key: Uint8Array, { sequence, layout }: MergeRecord): Uint8Array {
+  return seal(key, new ByteWriter(32).u8(RECORD_VERSION).u48(sequence).u48(layout))
+}
+
+export function decodeMerge(key: Uint8Array, value: Uint8Array): MergeRecord {
+  const reader = open(key, value, 'the record of a merge')
+  return { sequence: reader.u48(), layout: reader.u48() }
 }

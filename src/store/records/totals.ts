@@ -1,22 +1,21 @@
 import { StowageError } from '../../errors.ts'
 import type { ProjectTotals } from '../../object/graph-store.ts'
-import type { BlobStore, Expectation, RecordStore } from '../../storage/backend.ts'
-import type { PackTables } from '../pack/pack-format.ts'
+import type { BlobStore, Entry, Expectation, RecordStore } from '../../storage/backend.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { headKey, keyBounds, keyParts, parseHex, totalsKey } from './keys.ts'
+import { objectsHeldBy } from './held-objects.ts'
 import { type Pack, packOf, readTables } from './pack-catalog.ts'
-import type { ReadHead } from './projects.ts'
-import { decodeHead, decodePackRecord, decodeTotals, type PackRecord } from './records.ts'
+import type { ProjectView, StoredProject } from './project-view.ts'
+import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
+import { readHead, type ReadHead } from './projects.ts'
+import { decodeHead, decodeTotals, encodeTotals } from './records.ts'
 
 export const NO_TOTALS: ProjectTotals = { objects: 0, jsonBytes: 0, storedBytes: 0 }
 
 interface Parts {
   readonly records: RecordStore
   readonly blobs: BlobStore
-}
-
-export interface Generation {
-  readonly projectId: string
-  readonly generation: number
 }
 
 /** The totals as they were read, with the expectation for their next change. */
@@ -26,18 +25,17 @@ export interface ReadTotals {
 }
 
 /**
- * The totals of the packs of a project. Each commit of a pack changes this record too. If it is missing, after a
- * reindex, the packs are counted. An object that two uploads brought at the same time lies in two packs, and counts
- * twice.
+ * The totals of a project. The commit of a pack counts all of it; once its ids are written, the objects that another
+ * pack holds do not count any more. If the record is missing, after a reindex, the packs are counted.
  */
-export async function readTotals(parts: Parts, project: Generation): Promise<ReadTotals> {
+export async function readTotals(parts: Parts, project: StoredProject): Promise<ReadTotals> {
   const key = totalsKey(project.projectId, project.generation)
   const [value] = await parts.records.getMany([key])
   return asTotals(parts, project, { key, value })
 }
 
 /** Both records in one call, for a commit that changes both. */
-export async function readHeadAndTotals(parts: Parts, project: Generation): Promise<ReadHead & ReadTotals> {
+export async function readHeadAndTotals(parts: Parts, project: StoredProject): Promise<ReadHead & ReadTotals> {
   const key = headKey(project.projectId)
   const ownKey = totalsKey(project.projectId, project.generation)
   const [bytes, value] = await parts.records.getMany([key, ownKey])
@@ -52,14 +50,38 @@ export async function readHeadAndTotals(parts: Parts, project: Generation): Prom
   }
 }
 
-async function asTotals(parts: Parts, project: Generation, expectation: Expectation): Promise<ReadTotals> {
+async function asTotals(parts: Parts, project: StoredProject, expectation: Expectation): Promise<ReadTotals> {
   const { key, value } = expectation
   return { totals: value === undefined ? await countPacks(parts, project) : decodeTotals(key, value), expectation }
 }
 
 /** The contribution of a pack. */
 export function packTotals(record: Pick<PackRecord, 'objects' | 'packBytes'>, tables: PackTables): ProjectTotals {
-  return { objects: record.objects, jsonBytes: jsonBytesOf(tables), storedBytes: record.packBytes }
+  return {
+    objects: record.objects,
+    jsonBytes: jsonBytesOf(tables, Bitmap.full(record.objects)),
+    storedBytes: record.packBytes,
+  }
+}
+
+/** The totals if they are stored; `undefined` if they will be counted anew. */
+export async function readStoredTotals(records: RecordStore, project: StoredProject): Promise<ReadTotals | undefined> {
+  const key = totalsKey(project.projectId, project.generation)
+  const [value] = await records.getMany([key])
+  return value === undefined ? undefined : { totals: decodeTotals(key, value), expectation: { key, value } }
+}
+
+export function totalsEntry({ expectation: { key } }: ReadTotals, totals: ProjectTotals): Entry {
+  return { key, value: encodeTotals(key, totals) }
+}
+
+/** Never below nothing: a count may be off by what was lost. */
+export function subtractTotals(a: ProjectTotals, b: ProjectTotals): ProjectTotals {
+  return {
+    objects: Math.max(0, a.objects - b.objects),
+    jsonBytes: Math.max(0, a.jsonBytes - b.jsonBytes),
+    storedBytes: Math.max(0, a.storedBytes - b.storedBytes),
+  }
 }
 
 export function addTotals(a: ProjectTotals, b: ProjectTotals): ProjectTotals {
@@ -70,30 +92,37 @@ export function addTotals(a: ProjectTotals, b: ProjectTotals): ProjectTotals {
   }
 }
 
-async function countPacks({ records, blobs }: Parts, { projectId, generation }: Generation): Promise<ProjectTotals> {
+async function countPacks({ records, blobs }: Parts, { projectId, generation }: StoredProject): Promise<ProjectTotals> {
+  const { head } = await readHead(records, projectId)
+  const project = { projectId, generation, sequence: head?.sequence ?? 0, layout: head?.layout ?? 0 }
   let totals = NO_TOTALS
   for await (const entries of records.range(keyBounds('pack', projectId, generation))) {
     for (const { key, value } of entries) {
       const pack = packOf(projectId, parseHex(keyParts(key)[2]), decodePackRecord(key, value))
-      totals = addTotals(totals, await totalsOfPack(blobs, pack))
+      totals = addTotals(totals, await totalsOfPack({ records, blobs }, project, pack))
     }
   }
   return totals
 }
 
 /** For a damaged pack only the record is counted: damage to stored data must not keep uploads out. */
-async function totalsOfPack(blobs: BlobStore, pack: Pack): Promise<ProjectTotals> {
+async function totalsOfPack({ records, blobs }: Parts, project: ProjectView, pack: Pack): Promise<ProjectTotals> {
+  const { record } = pack
+  const storedBytes = record.packBytes
+  if (record.state === 'merging' || isRetired(record, project.layout)) return NO_TOTALS
   try {
-    return packTotals(pack.record, await readTables(blobs, pack))
+    const tables = await readTables(blobs, pack)
+    if (record.owned === undefined) return packTotals(record, tables)
+    const held = await objectsHeldBy(records, project, pack, tables)
+    return { objects: held.count, jsonBytes: jsonBytesOf(tables, held), storedBytes }
   } catch (error) {
     if (!(error instanceof StowageError) || error.code !== 'corrupt_data') throw error
-    return { objects: pack.record.objects, jsonBytes: 0, storedBytes: pack.record.packBytes }
+    return { objects: record.objects, jsonBytes: 0, storedBytes }
   }
 }
 
-/** A line is the id, a tab, the text and a line end. */
-function jsonBytesOf({ lineBytes, ids, objects }: PackTables): number {
+function jsonBytesOf(tables: PackTables, held: Bitmap): number {
   let sum = 0
-  for (const bytes of lineBytes) sum += bytes
-  return sum - (ids.ends.at(-1) ?? 0) - 2 * objects
+  for (let ordinal = 0; ordinal < tables.objects; ordinal++) if (held.has(ordinal)) sum += textBytesOf(tables, ordinal)
+  return sum
 }

@@ -1,7 +1,8 @@
-import type { Bitmap } from '../bytes/bitmap.ts'
 import { damage, type Finding } from './finding.ts'
 import { isRemoved } from '../records/projects.ts'
-import type { ObjectLocation, PackRecord, ProjectHead } from '../records/records.ts'
+import type { ObjectRecord } from '../records/object-record.ts'
+import { isRetired, type PackRecord } from '../records/pack-record.ts'
+import type { ProjectHead } from '../records/records.ts'
 import type { Tombstone } from './tombstone.ts'
 
 /** The findings of a check so far, to compare the rest with. */
@@ -11,7 +12,9 @@ export class CheckState {
   readonly named: Set<string> = new Set()
   readonly #pending = new Set<string>()
   /** Packs by their number; `undefined` for those whose record is damaged. */
-  readonly #packs = new Map<string, { readonly objects: number; readonly owned: Bitmap | undefined } | undefined>()
+  readonly #packs = new Map<string, Pick<PackRecord, 'objects' | 'owned' | 'condemned'> | undefined>()
+  /** By generation, of packs whose records can be read. */
+  readonly #storedBytes = new Map<string, number>()
 
   isRemoved(projectId: string, generation: number): boolean {
     return isRemoved(this.heads.get(projectId), generation)
@@ -22,7 +25,14 @@ export class CheckState {
   }
 
   addPack(projectId: string, generation: number, sequence: number, record: PackRecord | undefined): void {
-    this.#packs.set(nameOf(projectId, generation, sequence), record && { objects: record.objects, owned: record.owned })
+    const name = nameOf(projectId, generation, sequence)
+    this.#packs.set(name, record && { objects: record.objects, owned: record.owned, condemned: record.condemned })
+    if (record === undefined) return
+    // A pack that replaces others counts from the layout on at which they do not.
+    const { layout } = this.heads.get(projectId) ?? { layout: 0 }
+    if (record.state === 'merging' || isRetired(record, layout)) return
+    const of = nameOf(projectId, generation)
+    this.#storedBytes.set(of, (this.#storedBytes.get(of) ?? 0) + record.packBytes)
   }
 
   /** Whether the pack's record agrees with its project's and with its mark. */
@@ -32,7 +42,7 @@ export class CheckState {
     if (head === undefined) yield damage(projectId, subject, 'the project that it belongs to has no record')
     else if (head.generation < generation || head.sequence <= sequence)
       yield damage(projectId, subject, 'the record of its project is older than the pack')
-    if (record.owned === undefined && !this.#pending.has(nameOf(projectId, generation, sequence))) {
+    if (record.state === 'committed' && !this.#pending.has(nameOf(projectId, generation, sequence))) {
       yield damage(
         projectId,
         subject,
@@ -41,20 +51,25 @@ export class CheckState {
     }
   }
 
-  /** Every number that the project gave out must have its pack. */
-  *lostPacks(): Generator<Finding> {
-    for (const [projectId, { generation, sequence, removed }] of this.heads) {
-      for (let number = 1; number < sequence && !removed; number++) {
-        if (!this.#packs.has(nameOf(projectId, generation, number)))
-          yield damage(projectId, `pack ${number}`, 'its record is missing')
-      }
-    }
+  /**
+   * Numbers of packs have gaps, where packs were merged. So that a lost pack is noticed all the same, the packs must add
+   * up to what the project counts.
+   */
+  *lostPacks(projectId: string, generation: number, storedBytes: number): Generator<Finding> {
+    const head = this.heads.get(projectId)
+    const bytes = this.#storedBytes.get(nameOf(projectId, generation)) ?? 0
+    if (head === undefined || head.generation !== generation || head.removed || bytes === storedBytes) return
+    yield damage(
+      projectId,
+      'packs of the project',
+      `their records add up to ${bytes} bytes, and the totals say ${storedBytes}: ${bytes < storedBytes ? 'the record of a pack is missing' : 'the totals are wrong; reindex counts them again'}`,
+    )
   }
 
   *locationFaults(
     projectId: string,
     generation: number,
-    { sequence, ordinal }: ObjectLocation,
+    { sequence, ordinal }: ObjectRecord,
     subject: string,
   ): Generator<Finding> {
     const name = nameOf(projectId, generation, sequence)
@@ -63,7 +78,7 @@ export class CheckState {
       yield damage(projectId, subject, `its record names pack ${sequence}, which has no record`)
     else if (pack !== undefined && ordinal >= pack.objects)
       yield damage(projectId, subject, 'its record names a place beyond the end of its pack')
-    else if (pack?.owned?.has(ordinal) === false)
+    else if (pack?.owned?.has(ordinal) === false && pack.condemned?.has(ordinal) !== true)
       yield damage(projectId, subject, `its record names pack ${sequence}, which does not own it`)
   }
 
@@ -79,6 +94,6 @@ export class CheckState {
   }
 }
 
-function nameOf(projectId: string, generation: number, sequence: number): string {
+function nameOf(projectId: string, generation: number, sequence?: number): string {
   return `${generation} ${sequence} ${projectId}`
 }

@@ -6,14 +6,18 @@ import { CheckState } from './check-state.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
 import { isOfExtension, keyBounds, keyParts, packBlobName, parseHex } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
+import { decodeObjectRecord } from '../records/object-record.ts'
 import { packOf, type Pack } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { decodePackRecord, isActive } from '../records/pack-record.ts'
+import { checkStorageFormat } from '../records/storage-format.ts'
 import { tableEntry, type PackTables } from '../pack/pack-format.ts'
 import {
+  decodeCondemnedBlob,
   decodeEpoch,
   decodeHead,
   decodeMark,
-  decodeObjectRecord,
-  decodePackRecord,
+  decodeMerge,
   decodePin,
   decodeTotals,
 } from '../records/records.ts'
@@ -49,11 +53,12 @@ export async function* checkStore(backend: StorageBackend, options: CheckOptions
     signal,
     environment,
   }
+  await checkStorageFormat(backend.records)
   yield* checkHeads(parts)
   yield* checkMarks(parts)
-  yield* checkCounts(parts)
   yield* checkPacks(parts)
-  yield* parts.state.lostPacks()
+  yield* checkTotals(parts)
+  yield* checkCounts(parts)
   yield* checkObjectRecords(parts)
   yield* checkPlans(parts)
   yield* checkOtherBlobs(parts)
@@ -72,12 +77,14 @@ async function* checkHeads({ records, state, signal }: CheckParts): AsyncGenerat
   }
 }
 
-/** The store's epoch, what each project holds, and its pins. */
-async function* checkCounts({ records, signal }: CheckParts): AsyncGenerator<Finding> {
+/** The store's epoch, the pins of each project, its merges, blobs that are to go, and the totals. */
+async function* checkCounts(parts: CheckParts): AsyncGenerator<Finding> {
+  const { records, signal } = parts
   for (const [kind, decode, subject] of [
     ['epoch', decodeEpoch, 'epoch record'],
-    ['totals', decodeTotals, 'totals of the project'],
     ['pin', decodePin, 'pin'],
+    ['merge', decodeMerge, 'record of a merge'],
+    ['condemnedBlob', decodeCondemnedBlob, 'mark of a blob'],
   ] as const) {
     for await (const entries of records.range(keyBounds(kind), { signal })) {
       for (const { key, value } of entries) {
@@ -86,6 +93,19 @@ async function* checkCounts({ records, signal }: CheckParts): AsyncGenerator<Fin
         } catch (error) {
           yield damageBy(error, kind === 'epoch' ? undefined : keyParts(key)[0], subject)
         }
+      }
+    }
+  }
+}
+
+async function* checkTotals({ records, state, signal }: CheckParts): AsyncGenerator<Finding> {
+  for await (const entries of records.range(keyBounds('totals'), { signal })) {
+    for (const { key, value } of entries) {
+      const [projectId, generationHex] = keyParts(key)
+      try {
+        yield* state.lostPacks(projectId, parseHex(generationHex), decodeTotals(key, value).storedBytes)
+      } catch (error) {
+        yield damageBy(error, projectId, 'totals of the project')
       }
     }
   }
@@ -135,26 +155,28 @@ async function* checkPacks(parts: CheckParts): AsyncGenerator<Finding> {
 }
 
 async function* checkPack(
-  { records, blobs, every, signal, environment }: CheckParts,
+  { records, blobs, every, state, signal, environment }: CheckParts,
   pack: Pack,
   generation: number,
 ): AsyncGenerator<Finding> {
   const tables = await readWholeTables(blobs, pack)
   yield* checkBlocks(blobs, pack, tables, { every, environment }, signal)
-  if (pack.record.owned === undefined)
+  if (pack.record.state === 'committed')
     yield note(
       pack.projectId,
       `pack ${pack.record.packId}`,
       'it is committed but not applied yet; opening the store applies it',
     )
-  else yield* checkOwnership(records, pack, generation, tables, signal)
+  const { sequence, layout } = state.heads.get(pack.projectId) ?? { sequence: 0, layout: 0 }
+  if (isActive(pack.record, layout))
+    yield* checkOwnership(records, pack, { projectId: pack.projectId, generation, sequence, layout }, tables, signal)
 }
 
 /** Every object that a pack owns must be found under its id, and at this place. */
 async function* checkOwnership(
   records: RecordStore,
   pack: Pack,
-  generation: number,
+  project: ProjectView,
   tables: PackTables,
   signal: AbortSignal,
 ): AsyncGenerator<Finding> {
@@ -164,7 +186,7 @@ async function* checkOwnership(
       (ordinal) => owned?.has(ordinal),
     )
     const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
-    const locations = await locate(records, { projectId: pack.projectId, generation }, ids, signal)
+    const locations = await locate(records, project, ids, signal)
     for (const [i, location] of locations.entries()) {
       if (location?.sequence === pack.sequence && location.ordinal === ordinals[i]) continue
       const id = JSON.stringify(Buffer.from(ids[i]).toString('utf8').slice(0, 64))

@@ -1,11 +1,14 @@
 import type { Environment } from '../../environment.ts'
-import type { StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { epochKey } from '../records/keys.ts'
 import { decodeEpoch, encodeEpoch } from '../records/records.ts'
 
 /** How long an epoch lasts at least. */
 export const EPOCH_MS = 600_000
+
+/** A commit may carry an epoch that was looked up so long ago. */
+const RECENT_MS = 120_000
 
 interface Sighting {
   readonly epoch: number
@@ -22,6 +25,7 @@ export class EpochCounter implements StoreEpochs {
   readonly #records: RecordStore
   readonly #environment: Pick<Environment, 'monotonicMs'>
   #seen: Sighting | undefined
+  #looked: Sighting | undefined
 
   constructor(records: RecordStore, environment: Pick<Environment, 'monotonicMs'>) {
     this.#records = records
@@ -30,8 +34,18 @@ export class EpochCounter implements StoreEpochs {
 
   async current(): Promise<StoreEpoch> {
     const key = epochKey()
+    const atMs = this.#environment.monotonicMs()
     const [value] = await this.#records.getMany([key])
-    return { number: value === undefined ? 0 : decodeEpoch(key, value), expectation: { key, value } }
+    const number = value === undefined ? 0 : decodeEpoch(key, value)
+    this.#looked = { epoch: number, atMs }
+    return { number, expectation: { key, value } }
+  }
+
+  /** The epoch as it was at the last look, if that was a moment ago; otherwise looks. */
+  async recent(): Promise<number> {
+    const looked = this.#looked
+    const isRecent = looked !== undefined && this.#environment.monotonicMs() - looked.atMs < RECENT_MS
+    return isRecent ? looked.epoch : (await this.current()).number
   }
 
   /** Looks at the epoch, and advances it when it has stood long enough. To be called again and again. */

@@ -32,6 +32,6 @@ export function damageBy(
   subject: string,
   words: (message: string) => string = (message) => message,
 ): Finding {
-  if (error instanceof StowageError && error.isRetryable) throw error
+  if (error instanceof StowageError && (error.isRetryable || error.code === 'storage_full')) throw error
   return damage(projectId, subject, words(messageOf(error)))
 }

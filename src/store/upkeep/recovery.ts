@@ -1,6 +1,6 @@
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
-import type { CommittedPack, Committer } from '../ingest/committer.ts'
+import { type CommittedPack, type Committer, projectRemoved } from '../ingest/committer.ts'
 import {
   isOfExtension,
   keyBounds,
@@ -11,8 +11,10 @@ import {
   planBlobName,
   projectFolder,
 } from '../records/keys.ts'
-import { packOf, readTables } from '../records/pack-catalog.ts'
-import { decodeMark, decodePackRecord, decodePlanRecord } from '../records/records.ts'
+import { onlyIfDamaged, packOf, readTables } from '../records/pack-catalog.ts'
+import { decodePackRecord } from '../records/pack-record.ts'
+import { isRemoved, readHead } from '../records/projects.ts'
+import { decodeMark, decodePlanRecord } from '../records/records.ts'
 import { isTombstone } from './tombstone.ts'
 
 /** Blobs that no record names are kept this long: an upload whose commit is on its way may be about to name one. */
@@ -54,9 +56,15 @@ async function applyMarked(parts: RecoveryParts, pending: Uint8Array): Promise<v
   else await applyPack(parts, { projectId, generation, sequence, record: decodePackRecord(key, value) })
 }
 
-/** Applies a pack from its own tables. */
-export async function applyPack({ blobs, committer }: RecoveryParts, pack: CommittedPack): Promise<void> {
-  await committer.apply(pack, await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record)))
+/** Applies a pack from its own tables. Throws `project_removed` if a sweep has taken it with its project. */
+export async function applyPack({ records, blobs, committer }: RecoveryParts, pack: CommittedPack): Promise<void> {
+  try {
+    await committer.apply(pack, await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record)))
+  } catch (error) {
+    onlyIfDamaged(error)
+    const { head } = await readHead(records, pack.projectId)
+    throw isRemoved(head, pack.generation) ? projectRemoved() : error
+  }
 }
 
 /**

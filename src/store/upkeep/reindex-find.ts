@@ -3,9 +3,9 @@ import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, note, type Finding } from './finding.ts'
 import { keyBounds, keyParts, packBlobName, parseHex, projectFolder } from '../records/keys.ts'
 import { decodeHeader, decodeTrailer, HEADER_BYTES_MAX, TRAILER_BYTES } from '../pack/pack-format.ts'
-import { decodePackRecord, type PackRecord } from '../records/records.ts'
+import { decodePackRecord, newPackRecord, type PackRecord } from '../records/pack-record.ts'
 import { readSource } from '../pack/segment-reader.ts'
-import { generationOfTombstone, isTombstone, readTombstone } from './tombstone.ts'
+import { generationOfTombstone, isCutShort, isTombstone, readTombstone } from './tombstone.ts'
 
 const PACK_FILE = /^[0-9a-f]{64}\/[0-9a-f]{32}$/
 
@@ -80,7 +80,7 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
   for await (const batch of blobs.list('')) {
     for (const { name, sizeBytes } of batch) {
       try {
-        if (isTombstone(name)) await findTombstone(blobs, name, sizeBytes, found)
+        if (isTombstone(name)) yield* findTombstone(blobs, name, sizeBytes, found)
         else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, sizeBytes, found)
       } catch (error) {
         yield damageBy(error, undefined, `blob ${name}`)
@@ -89,9 +89,20 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
   }
 }
 
-async function findTombstone(blobs: BlobStore, name: string, size: number, found: FoundPacks): Promise<void> {
+/** Its name says which generation is gone. One that a crash cut short is written anew when the project is swept. */
+async function* findTombstone(
+  blobs: BlobStore,
+  name: string,
+  size: number,
+  found: FoundPacks,
+): AsyncGenerator<Finding> {
   found.bury(name)
-  found.buried.add((await readTombstone(blobs, name, size)).projectId)
+  try {
+    found.buried.add((await readTombstone(blobs, name, size)).projectId)
+  } catch (error) {
+    const finding = damageBy(error, undefined, `blob ${name}`)
+    yield (await isCutShort(blobs, name, size)) ? { ...finding, severity: 'note' } : finding
+  }
 }
 
 async function* findPackBlob(blobs: BlobStore, name: string, size: number, found: FoundPacks): AsyncGenerator<Finding> {
@@ -102,16 +113,14 @@ async function* findPackBlob(blobs: BlobStore, name: string, size: number, found
   )
   if (packBlobName(projectId, packId) !== name) throw corrupt('it contains a pack other than its name says')
   const trailer = decodeTrailer(await readSource(blobs, source, Math.max(0, size - TRAILER_BYTES), size))
-  const record: PackRecord = {
-    state: 'committed',
+  const record = newPackRecord({
     packId,
     objects: trailer.objects,
     packBytes: size,
     tablesStart: trailer.sectionsStart,
-    condemnedAtMs: 0,
-    owned: undefined,
+    epoch: 0,
     inline: undefined,
-  }
+  })
   found.add(projectId, { generation, sequence: undefined, timeMs, record })
   yield note(
     projectId,

@@ -1,24 +1,24 @@
-import { randomId, REAL_ENVIRONMENT } from '../../environment.ts'
+import { REAL_ENVIRONMENT } from '../../environment.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
-import { Bitmap } from '../bytes/bitmap.ts'
 import { Committer } from '../ingest/committer.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
-import { headKey, keyBounds, keyParts, packKey } from '../records/keys.ts'
-import { PackBuilder } from '../pack/pack-builder.ts'
+import { headKey, keyBounds, keyParts, packKey, totalsKey } from '../records/keys.ts'
 import { packOf, readTables } from '../records/pack-catalog.ts'
-import { encodeHeader, encodeTables } from '../pack/pack-format.ts'
+import type { StoredProject } from '../records/project-view.ts'
+import { encodePackRecord, type PackRecord } from '../records/pack-record.ts'
+import { checkStorageFormat } from '../records/storage-format.ts'
 import {
   decodeEpoch,
   decodeHead,
   decodeMark,
+  decodeTotals,
   encodeHead,
-  encodePackRecord,
   encodeTotals,
-  type PackRecord,
   type ProjectHead,
 } from '../records/records.ts'
+import { EpochCounter } from './epochs.ts'
 import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
-import { type Generation, readTotals } from '../records/totals.ts'
+import { readTotals } from '../records/totals.ts'
 import { garbageEntry } from '../records/projects.ts'
 import { removeRecords } from './removal.ts'
 
@@ -26,6 +26,8 @@ interface ReindexParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly found: FoundPacks
+  /** What the packs of each project had together before, by the key of its totals. */
+  readonly counted: ReadonlyMap<string, number>
 }
 
 /**
@@ -35,18 +37,34 @@ interface ReindexParts {
  * backend must be open, and nobody else may use it meanwhile. Throws if it cannot work.
  */
 export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGenerator<Finding> {
+  await checkStorageFormat(records)
   const found = new FoundPacks()
   yield* findPacks(records, blobs, found)
+  const counted = await storedBytesCounted(records)
   yield* dropDerived(records)
   const heads = yield* readHeads(records)
   for (const projectId of new Set([...heads.keys(), ...found.projects.keys(), ...found.buried])) {
-    yield* rebuildProject({ records, blobs, found }, projectId, heads.get(projectId))
+    yield* rebuildProject({ records, blobs, found, counted }, projectId, heads.get(projectId))
   }
 }
 
-/** Removes the records that are made anew: places of objects, plans, totals, and marks of work under way. */
+async function storedBytesCounted(records: RecordStore): Promise<ReadonlyMap<string, number>> {
+  const counted = new Map<string, number>()
+  for await (const entries of records.range(keyBounds('totals'))) {
+    for (const { key, value } of entries) {
+      try {
+        counted.set(keyParts(key).join('\0'), decodeTotals(key, value).storedBytes)
+      } catch {
+        // Then it is not known whether a pack is lost.
+      }
+    }
+  }
+  return counted
+}
+
+/** Removes the records that are made anew: places of objects, plans, totals, and marks of what is under way. */
 async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
-  for (const kind of ['object', 'plan', 'pending', 'totals'] as const) {
+  for (const kind of ['object', 'plan', 'pending', 'totals', 'merge', 'condemnedBlob'] as const) {
     for await (const entries of records.range(keyBounds(kind))) await removeRecords(records, entries)
   }
   for await (const entries of records.range(keyBounds('epoch'))) {
@@ -105,20 +123,26 @@ async function* rebuildProject(
   const swept = new Set(packs.map((pack) => pack.generation).filter((old) => old < generation || isGone))
   await records.insertMany([...swept].map((old) => garbageEntry(projectId, old)))
   if (isGone) {
-    await putHead(records, projectId, { generation, sequence: head?.sequence ?? 1, removed: true })
+    await putHead(records, projectId, {
+      generation,
+      sequence: head?.sequence ?? 1,
+      removed: true,
+      layout: head?.layout ?? 0,
+    })
     yield note(projectId, 'project', 'it was removed, and stays removed')
     return
   }
-  yield* rebuildGeneration(parts, projectId, generation, head?.generation === generation ? head.sequence : 1)
+  const from = head?.generation === generation ? head : { sequence: 1, layout: 0 }
+  yield* rebuildGeneration(parts, projectId, generation, from)
 }
 
 async function* rebuildGeneration(
   parts: ReindexParts,
   projectId: string,
   generation: number,
-  sequence: number,
+  { sequence, layout }: Pick<ProjectHead, 'sequence' | 'layout'>,
 ): AsyncGenerator<Finding> {
-  const { records, blobs, found } = parts
+  const { records, blobs, found, counted } = parts
   const packs = inOrder(found.packsOf(projectId).filter((pack) => pack.generation === generation))
   let next = Math.max(sequence, ...packs.map((pack) => (pack.sequence ?? 0) + 1))
   const numbered = packs.map(({ record, sequence }) => ({
@@ -127,34 +151,52 @@ async function* rebuildGeneration(
     sequence: sequence ?? next++,
     record,
   }))
-  await putHead(records, projectId, { generation, sequence: next, removed: false })
-  const committer = new Committer(records, blobs)
+  await putHead(records, projectId, { generation, sequence: next, removed: false, layout: layout + 1 })
+  const committer = new Committer({ records, blobs, environment: REAL_ENVIRONMENT })
+  const epoch = await new EpochCounter(records, REAL_ENVIRONMENT).recent()
   let objects = 0
   for (const pack of numbered) {
     try {
-      objects += await reapply(records, blobs, committer, {
-        ...pack,
-        record: { ...pack.record, state: 'committed', owned: undefined },
-      })
+      objects += await reapply(records, blobs, committer, { ...pack, record: asUploaded(pack.record, epoch) })
     } catch (error) {
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
   }
-  const known = new Set(numbered.map((pack) => pack.sequence))
-  for (let lost = 1; lost < next; lost++) {
-    if (known.has(lost)) continue
-    yield damage(projectId, `pack ${lost}`, 'its record is lost; an empty pack takes its place')
-    await putPack(records, projectId, generation, lost, await emptyPack(projectId, generation))
-  }
-  await putTotals({ records, blobs }, { projectId, generation })
+  const storedBytes = await putTotals({ records, blobs }, { projectId, generation })
+  const lostBytes = (counted.get(keyParts(totalsKey(projectId, generation)).join('\0')) ?? 0) - storedBytes
+  if (lostBytes > 0)
+    yield damage(projectId, 'packs of the project', `packs of ${lostBytes} bytes are lost with their records`)
   yield note(projectId, 'project', `${objects} objects in ${numbered.length} packs`)
 }
 
-/** Packs whose records survive, by their number; then the others, by the time that they carry. */
+/** All of its objects count as held and as written now: what was condemned is collected again later. */
+function asUploaded(record: PackRecord, epoch: number): PackRecord {
+  return {
+    ...record,
+    state: 'committed',
+    epoch,
+    owned: undefined,
+    condemned: undefined,
+    reached: undefined,
+    activeAt: 0,
+    retiredAt: 0,
+    movedTo: 0,
+  }
+}
+
+/**
+ * Packs whose records survive, by their number; then the others, by the time that they carry. Packs that were merged
+ * into another, and a merge that was under way, come last: they then hold only what is nowhere else.
+ */
 function inOrder(packs: FoundPack[]): FoundPack[] {
   const numberOf = (pack: FoundPack): number => pack.sequence ?? Number.MAX_SAFE_INTEGER
+  const isCopy = ({ record }: FoundPack): number => (record.state === 'merging' || record.retiredAt > 0 ? 1 : 0)
   return packs.sort(
-    (a, b) => numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1),
+    (a, b) =>
+      isCopy(a) - isCopy(b) ||
+      numberOf(a) - numberOf(b) ||
+      a.timeMs - b.timeMs ||
+      (a.record.packId < b.record.packId ? -1 : 1),
   )
 }
 
@@ -181,34 +223,16 @@ async function putPack(
   await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
 }
 
-async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: Generation): Promise<void> {
+async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: StoredProject): Promise<number> {
   const {
     totals,
     expectation: { key },
   } = await readTotals(parts, project)
   await parts.records.commit({ put: [{ key, value: encodeTotals(key, totals) }] })
+  return totals.storedBytes
 }
 
 async function putHead(records: RecordStore, projectId: string, head: ProjectHead): Promise<void> {
   const key = headKey(projectId)
   await records.commit({ put: [{ key, value: encodeHead(key, head) }] })
-}
-
-/** Every number that was assigned has a pack, so that `check` can tell if one is lost. */
-async function emptyPack(projectId: string, generation: number): Promise<PackRecord> {
-  const packId = randomId(REAL_ENVIRONMENT)
-  const header = encodeHeader({ projectId, generation, packId, timeMs: 0 })
-  const tablesStart = header.length + (-header.length & 3)
-  const tables = encodeTables(await new PackBuilder(REAL_ENVIRONMENT).tables(), tablesStart)
-  const inline = Buffer.concat([header, new Uint8Array(tablesStart - header.length), ...tables])
-  return {
-    state: 'applied',
-    packId,
-    objects: 0,
-    packBytes: inline.length,
-    tablesStart,
-    condemnedAtMs: 0,
-    owned: Bitmap.full(0),
-    inline,
-  }
 }

@@ -3,7 +3,8 @@ import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { keyBounds, keyParts, packBlobName, parseHex, planBlobName } from '../records/keys.ts'
 import { garbageEntry, isRemoved, readHead } from '../records/projects.ts'
-import { decodeMark, decodePackRecord, decodePlanRecord, encodeHead } from '../records/records.ts'
+import { decodePackRecord } from '../records/pack-record.ts'
+import { decodeMark, decodePlanRecord, encodeHead } from '../records/records.ts'
 import { putTombstone } from './tombstone.ts'
 
 const ATTEMPTS_MAX = 100
@@ -73,8 +74,9 @@ async function sweepGeneration(
 ): Promise<boolean> {
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
-  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin'): ReturnType<typeof keyBounds> =>
-    keyBounds(kind, projectId, generation)
+  const bounds = (
+    kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin' | 'merge',
+  ): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
     blobs.remove(namesOf(entries, nameOf))
@@ -93,6 +95,7 @@ async function sweepGeneration(
   await sweepRecords(records, bounds('object'), signal)
   await sweepRecords(records, bounds('totals'), signal)
   await sweepRecords(records, bounds('pin'), signal)
+  await sweepRecords(records, bounds('merge'), signal)
   return pending === 0
 }
 

@@ -14,6 +14,7 @@ export interface Tombstone {
 }
 
 const ATTEMPTS_MAX = 5
+const LINE_FEED = 0x0a
 const TOMBSTONE_FILE = /^[0-9a-f]{64}\/tombstone-[0-9a-f]{8}$/
 
 export function isTombstone(blobName: string): boolean {
@@ -60,6 +61,12 @@ async function isWhole(blobs: BlobStore, { name, sizeBytes }: BlobInfo): Promise
     if (error instanceof StowageError && error.code === 'corrupt_data') return false
     throw error
   }
+}
+
+/** Whether a crash cut the tombstone short: it has two lines. */
+export async function isCutShort(blobs: BlobStore, name: string, size: number): Promise<boolean> {
+  const bytes = await readSource(blobs, { blob: name }, 0, size)
+  return bytes.filter((byte) => byte === LINE_FEED).length < 2
 }
 
 /** Throws `corrupt_data`. */

@@ -4,10 +4,12 @@ import type { GraphRoot, GroupUsage, ProjectUsage, RootUsage } from '../../objec
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
-import type { PackTables } from '../pack/pack-format.ts'
+import { textBytesOf } from '../pack/pack-format.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
-import { packOf, type ProjectView, readTables } from '../records/pack-catalog.ts'
-import { decodePackRecord } from '../records/records.ts'
+import { objectsHeldBy } from '../records/held-objects.ts'
+import { packOf, readTables } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { decodePackRecord, isActive } from '../records/pack-record.ts'
 
 /** Bytes that counting holds for each object of a project. */
 export const BYTES_PER_OBJECT = 9
@@ -20,7 +22,7 @@ const SEVERAL = 0xffffffff
 interface Counted {
   readonly textBytes: Uint32Array
   readonly holders: Uint32Array
-  readonly owned: Bitmap
+  readonly held: Bitmap
 }
 
 export interface CountParts {
@@ -134,10 +136,10 @@ async function countOwn(
   const all = newShare()
   const groupAt = new Map(groupShares.map(({ groupId }, at) => [groupId, at]))
   const groupOfRoot = rootShares.map(({ root }) => (root.groupId === null ? undefined : groupAt.get(root.groupId)))
-  for (const { owned, holders, textBytes } of packs.values()) {
+  for (const { held, holders, textBytes } of packs.values()) {
     await yielder.due()
     for (const [ordinal, holder] of holders.entries()) {
-      if (!owned.has(ordinal)) continue
+      if (!held.has(ordinal)) continue
       all.objects++
       all.jsonBytes += textBytes[ordinal]
       if (holder === NOBODY) addOwn(all, textBytes[ordinal])
@@ -163,31 +165,26 @@ function newShare(): Share {
 
 async function loadPacks(
   { records, blobs }: CountParts,
-  { projectId, generation }: ProjectView,
+  project: ProjectView,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, Counted>> {
+  const { projectId, generation } = project
   const packs = new Map<number, Counted>()
   for await (const entries of records.range(keyBounds('pack', projectId, generation), { signal })) {
     for (const { key, value } of entries) {
       const sequence = parseHex(keyParts(key)[2])
-      const record = decodePackRecord(key, value)
+      const pack = packOf(projectId, sequence, decodePackRecord(key, value))
       // A pack that is not applied yet belongs to an upload that was not acknowledged.
-      if (record.owned === undefined) continue
-      const tables = await readTables(blobs, packOf(projectId, sequence, record))
+      if (!isActive(pack.record, project.layout)) continue
+      const tables = await readTables(blobs, pack)
       packs.set(sequence, {
-        textBytes: textBytesOf(tables),
+        textBytes: tables.lineBytes.map((_, ordinal) => textBytesOf(tables, ordinal)),
         holders: new Uint32Array(tables.objects),
-        owned: record.owned,
+        held: await objectsHeldBy(records, project, pack, tables, { signal }),
       })
     }
   }
   return packs
-}
-
-function textBytesOf({ lineBytes, ids }: PackTables): Uint32Array {
-  return lineBytes.map(
-    (bytes, ordinal) => bytes - (ids.ends[ordinal] - (ordinal === 0 ? 0 : ids.ends[ordinal - 1])) - 2,
-  )
 }
 
 function order(a: string, b: string): number {

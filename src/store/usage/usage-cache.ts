@@ -7,7 +7,7 @@ import type { GraphRoot, ProjectUsage, UsageCounter } from '../../object/roots.t
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { orAborted } from '../../async/abort.ts'
 import type { Closure } from '../closure/closure.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { viewProject } from '../records/projects.ts'
 import { readTotals } from '../records/totals.ts'
 import { BYTES_PER_OBJECT, countUsage } from './count-usage.ts'
@@ -115,9 +115,9 @@ export class UsageCache implements UsageCounter {
   }
 }
 
-function keyOf({ generation, sequence }: ProjectView, roots: readonly GraphRoot[]): string {
+function keyOf({ generation, sequence, layout }: ProjectView, roots: readonly GraphRoot[]): string {
   const hash = createHash('sha256')
   for (const { kind, id, groupId, rootObjectId } of roots)
     hash.update(JSON.stringify([kind, id, groupId, rootObjectId]))
-  return `${generation} ${sequence} ${hash.digest('hex')}`
+  return `${generation} ${sequence} ${layout} ${hash.digest('hex')}`
 }

@@ -1,0 +1,144 @@
+import { Readable } from 'node:stream'
+import type { GraphRoot } from '../object/roots.ts'
+import type { Destination } from './client.ts'
+import { isNoticedDamage, wordsOf } from './expectations.ts'
+import { exportAll, lookAtPins, pagesOf } from './keeper.ts'
+import { Maintenance } from './maintenance.ts'
+import { childrenOf } from './models.ts'
+import { Violation } from './oracle.ts'
+import type { KnownProject, World } from './world.ts'
+import { SimulatedStorage } from './storage.ts'
+
+/** By then blobs that nothing names are swept. */
+const AFTERWARDS_MS = 3 * 60 * 60_000
+/** Background work has ended by then. */
+const UPKEEP_MS = 60_000
+const GRACE_MS = 2_000
+/** What tells that projects were removed. */
+const TRACES_BYTES_MAX = 2_000
+const LAST_OBJECT = '[{"id":"last"}]'
+const PAGE_BYTES = 300
+
+/** Nothing is under way any more: looks at all that there may be. */
+export class AtRest {
+  readonly #world: World
+  readonly #isDamaged: boolean
+
+  constructor(world: World) {
+    this.#world = world
+    this.#isDamaged = world.faults.fired.has('flip')
+  }
+
+  async look(): Promise<void> {
+    await this.#world.sleep(AFTERWARDS_MS)
+    const [server] = this.#world.servers
+    const life = server.life()
+    const { signal } = new AbortController()
+    await life.service.ready().catch(() => undefined)
+    await this.#world.sleep(UPKEEP_MS)
+    for (const project of this.#world.projects.values()) {
+      const to = this.#world.destination(life, project, signal)
+      for (const look of this.#looksAt(project, to))
+        await look().catch((error: unknown) => {
+          if (!(this.#isDamaged && isNoticedDamage(error))) throw new Violation(`in the end: ${wordsOf(error)}`)
+        })
+    }
+    await server.stop(GRACE_MS)
+    if (this.#isDamaged) return
+    await new Maintenance(this.#world).check()
+    await this.#removeAll()
+  }
+
+  #looksAt({ projectId, oracle, book }: KnownProject, to: Destination): (() => Promise<unknown>)[] {
+    const { client, plan } = this.#world
+    const place = { index: 0, atMs: 0, server: 0, projectId }
+    const roots = plan.models.filter((model) => model.projectId === projectId).flatMap(({ versions }) => versions)
+    return [
+      () => client.lookUp({ ...place, kind: 'list', ids: [...oracle.ids] }, to),
+      async () => oracle.checkWhole(this.#isDamaged ? new Set() : await to.project.has([...oracle.ids])),
+      ...roots.flatMap(({ rootId }) =>
+        (['records', 'gzip'] as const).map(
+          (form) => () => client.download({ ...place, kind: 'download', rootId, form, haveRootId: undefined }, to),
+        ),
+      ),
+      () => lookAtPins({ life: to.life, oracle, book, projectId }),
+      ...(this.#isDamaged ? [] : [() => this.#count(to)]),
+    ]
+  }
+
+  /** What is counted is what is there, and a copy of the project is equal to it. */
+  async #count(to: Destination): Promise<void> {
+    const { projectId } = to
+    const all = await exportAll(to, PAGE_BYTES, this.#world.clients)
+    const usage = await to.life.context.usage(projectId, to.signal)
+    const pins = await lookAtPins(to)
+    const unreferenced = new Map(all)
+    for (const id of closureOf(all, pins)) unreferenced.delete(id)
+    const counted = {
+      objects: all.size,
+      jsonBytes: bytesOf(all),
+      unreferencedObjects: unreferenced.size,
+      unreferencedJsonBytes: bytesOf(unreferenced),
+    }
+    for (const [name, value] of Object.entries(counted))
+      if (usage[name as keyof typeof counted] !== value)
+        throw new Violation(`${projectId} has ${value} ${name}, and usage says ${usage[name as keyof typeof counted]}`)
+    if (this.#world.random.chance(0.3)) await this.#copy(to, all)
+  }
+
+  /** The export of one server, sent to another one, is the export of that one. */
+  async #copy(to: Destination, all: ReadonlyMap<string, string>): Promise<void> {
+    const other = this.#world.server('other', new SimulatedStorage(this.#world.scheduler))
+    const life = other.life()
+    const project = life.service.project(to.projectId)
+    const pages: Map<string, string>[] = []
+    for await (const page of pagesOf(to, PAGE_BYTES, this.#world.clients)) {
+      pages.push(page)
+      const body = `[${[...page.values()].join()}]`
+      if (page.size > 0) await project.upload(Readable.from([Buffer.from(body)]), 'application/json')
+    }
+    const copied: Map<string, string>[] = []
+    for await (const page of pagesOf({ ...to, life }, PAGE_BYTES, this.#world.clients)) copied.push(page)
+    const words = (some: readonly Map<string, string>[]): string =>
+      JSON.stringify(some.filter(({ size }) => size > 0).map((page) => [...page]))
+    if (words(copied) !== words(pages)) throw new Violation(`the copy of ${all.size} objects exports other pages`)
+    await other.stop(GRACE_MS)
+  }
+
+  /**
+   * Removed projects free their space. Each gets an object first: blobs of a project without a record are kept, because
+   * the record may have been lost, so those of a crash before the first commit are swept only once the project exists.
+   */
+  async #removeAll(): Promise<void> {
+    const [server] = this.#world.servers
+    for (const projectId of this.#world.projects.keys()) {
+      const project = server.life().service.project(projectId)
+      await project.upload(Readable.from([Buffer.from(LAST_OBJECT)]), 'application/json')
+      await project.remove()
+    }
+    await this.#world.sleep(UPKEEP_MS)
+    await server.stop(GRACE_MS)
+    await this.#world.sleep(AFTERWARDS_MS)
+    await server.life().service.ready()
+    await this.#world.sleep(UPKEEP_MS)
+    await server.stop(GRACE_MS)
+    const left = await this.#world.sizeBytes()
+    if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)
+  }
+}
+
+/** The roots and everything below them, as far as it is there. */
+function closureOf(
+  texts: ReadonlyMap<string, string>,
+  roots: readonly Pick<GraphRoot, 'rootObjectId'>[],
+): ReadonlySet<string> {
+  const reached = new Set(roots.map(({ rootObjectId }) => rootObjectId))
+  for (const id of reached) for (const child of childrenOf(texts.get(id) ?? '{}')) reached.add(child)
+  return reached
+}
+
+function bytesOf(texts: ReadonlyMap<string, string>): number {
+  let bytes = 0
+  for (const text of texts.values()) bytes += Buffer.byteLength(text)
+  return bytes
+}

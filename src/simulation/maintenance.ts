@@ -1,0 +1,82 @@
+import { checkStore } from '../store/upkeep/check.ts'
+import { reindexStore } from '../store/upkeep/reindex.ts'
+import { Violation } from './oracle.ts'
+import type { World } from './world.ts'
+
+/** How often an operator lets a reindex be interrupted. */
+const ATTEMPTS_DISTURBED = 3
+const ATTEMPT_MS_MAX = 120_000
+const GRACE_MS_MAX = 2_000
+/** Writes that were abandoned are over by then. */
+const QUIET_MS = 100
+
+/** What operators do to a storage that no server uses. */
+export class Maintenance {
+  readonly #world: World
+  #under: Promise<void> | undefined
+  #count = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** Resolves when no maintenance is under way, after `wait` has resolved too. */
+  async over(wait: () => Promise<void>): Promise<void> {
+    do {
+      await this.#under
+      await wait()
+    } while (this.#under !== undefined)
+  }
+
+  /** Stops all servers, and does it. Other operations wait meanwhile. */
+  async perform(kind: 'check' | 'reindex'): Promise<void> {
+    this.#under = this.#perform(kind).finally(() => (this.#under = undefined))
+    await this.#under
+  }
+
+  async #perform(kind: 'check' | 'reindex'): Promise<void> {
+    const { servers, faults, projects } = this.#world
+    for (const server of servers) await this.#world.stop(server, this.#world.random.below(GRACE_MS_MAX))
+    await this.#world.sleep(QUIET_MS)
+    if (faults.fired.has('flip')) return
+    if (kind === 'check') return this.check()
+    this.#world.isReindexed = true
+    for (const { oracle } of projects.values()) oracle.reindexed()
+    for (let attempt = 0; attempt < ATTEMPTS_DISTURBED; attempt++) if (await this.#reindex()) return
+    if (!(await faults.without(() => this.#reindex()))) throw new Violation('a reindex without faults did not end')
+  }
+
+  /** The findings of `stowage check`. */
+  async check(): Promise<void> {
+    await this.#world.faults.without(async () => {
+      const { process, connection, end } = this.#world.process(`check ${this.#count++}`, () => undefined)
+      for await (const { severity, subject, message } of checkStore(connection, { environment: process }))
+        if (severity === 'damage') throw new Violation(`check finds damage: ${subject}: ${message}`)
+      end()
+    })
+  }
+
+  /** False if it was interrupted. Throws `Violation` if it finds that something is lost. */
+  async #reindex(): Promise<boolean> {
+    let interrupt = (): void => undefined
+    const interrupted = new Promise<false>((resolve) => (interrupt = () => resolve(false)))
+    const { process, connection, end } = this.#world.process(`reindex ${this.#count++}`, () => interrupt())
+    const tooLong = this.#world.clients.setTimer(ATTEMPT_MS_MAX, interrupt)
+    const work = async (): Promise<boolean> => {
+      for await (const { severity, subject, message } of reindexStore(connection))
+        if (severity === 'damage' && !this.#world.faults.fired.has('flip'))
+          throw new Violation(`reindex finds damage: ${subject}: ${message}`)
+      return true
+    }
+    const isDone = await Promise.race([work(), interrupted]).catch((error: unknown) => {
+      if (error instanceof Violation || !this.#world.isExpected(error, undefined, true)) throw error
+      return false
+    })
+    tooLong.cancel()
+    process.kill()
+    connection.sever()
+    end()
+    await this.#world.sleep(QUIET_MS)
+    return isDone
+  }
+}

@@ -1,0 +1,148 @@
+import { conflicting, planModel, type PlannedModel, type PlannedObject, type PlannedVersion } from './models.ts'
+import type { Operation, PlannedUpload, Unplaced } from './operations.ts'
+import type { Random } from './random.ts'
+
+/** The actions of clients in one run. */
+export function planOperations(
+  random: Random,
+  servers: number,
+): { models: readonly PlannedModel[]; operations: readonly Operation[] } {
+  const projects = random.chance(0.8) ? ['p'] : ['p', 'q']
+  const models = Array.from({ length: random.between(1, 3) }, (_, at) =>
+    planModel(random.fork(`model ${at}`), random.pick(projects), `m${at}`),
+  )
+  const placed = random.shuffled(models).flatMap((model, at) => storyOf(random, model, at * random.below(6)))
+  const last = Math.max(...placed.map(({ place }) => place))
+  const anywhere = (): number => random.below(last + 2)
+  for (let left = random.between(0, 5); left > 0; left--)
+    placed.push({ place: anywhere(), operation: readOf(random, random.pick(models)) })
+  if (random.chance(0.4))
+    for (let left = random.between(1, 3); left > 0; left--)
+      placed.push({ place: anywhere(), operation: { kind: 'restart', projectId: projects[0] } })
+  if (random.chance(0.3))
+    for (let left = random.between(1, 2); left > 0; left--) placed.push(...removalOf(random, models, anywhere()))
+  if (random.chance(0.4))
+    for (let left = random.between(1, 4); left > 0; left--)
+      placed.push({ place: anywhere(), operation: keepingOf(random, random.pick(models)) })
+  if (random.chance(0.25))
+    for (let left = random.between(1, 2); left > 0; left--)
+      placed.push({ place: anywhere(), operation: countOf(random, random.pick(models)) })
+  if (random.chance(0.08)) placed.push({ place: anywhere(), operation: maintenanceOf(random, projects[0]) })
+  const unplaced = placed.sort((one, other) => one.place - other.place).map(({ operation }) => operation)
+  const everyMs = random.pick([2, 10, 30, 100, 400])
+  let atMs = 0
+  const operations = unplaced.map((operation, index): Operation => {
+    atMs += random.below(everyMs * 2)
+    return { ...operation, index, atMs, server: random.below(servers) }
+  })
+  return { models, operations }
+}
+
+interface Placed {
+  readonly place: number
+  readonly operation: Unplaced
+}
+
+/**
+ * The versions of a model come one after the other, about; somebody reads each while it comes, and some read it again
+ * later.
+ */
+function storyOf(random: Random, model: PlannedModel, start: number): Placed[] {
+  const placed: Placed[] = []
+  let place = start
+  for (const [at, version] of model.versions.entries()) {
+    for (const operation of uploadsOf(random, model, version, at)) placed.push({ place: place++, operation })
+    for (let left = random.between(0, 4); left > 0; left--)
+      placed.push({ place: place + random.between(-3, 4), operation: downloadOf(random, model, at) })
+    place += random.below(3)
+  }
+  return placed
+}
+
+/** A project is removed; often some of it comes again, and is read. */
+function removalOf(random: Random, models: readonly PlannedModel[], place: number): Placed[] {
+  const model = random.pick(models)
+  const at = random.below(model.versions.length)
+  const removal: Placed = { place, operation: { kind: 'remove', projectId: model.projectId } }
+  const again = random.chance(0.3) ? [] : uploadsOf(random, model, model.versions[at], at)
+  const read = (): Placed => ({ place: place + random.between(-1, 4), operation: downloadOf(random, model, at) })
+  return [
+    removal,
+    ...again.map((operation) => ({ place: place + random.below(3), operation })),
+    ...Array.from({ length: random.between(0, 3) }, read),
+  ]
+}
+
+function uploadsOf(random: Random, model: PlannedModel, version: PlannedVersion, at: number): Unplaced[] {
+  const { projectId, versions } = model
+  const uploads: Unplaced[] = []
+  const upload = (objects: readonly PlannedObject[], more: Partial<PlannedUpload> = {}): void =>
+    void uploads.push({
+      kind: 'upload',
+      projectId,
+      objects,
+      isBroken: false,
+      isZipped: random.chance(0.3),
+      asks: false,
+      requests: random.chance(0.15) ? random.between(2, 4) : 1,
+      ...more,
+    })
+  const parts = random.chance(0.5) ? 1 : random.between(2, 3)
+  for (let part = 0; part < parts; part++) {
+    const objects = version.objects.filter((_, place) => place % parts === part)
+    if (objects.length === 0 || random.chance(0.05)) continue
+    const olderRootId = at > 0 && random.chance(0.3) ? versions[at - 1].rootId : undefined
+    upload(objects, { asks: random.chance(0.4), olderRootId })
+  }
+  if (random.chance(0.25)) upload(version.objects.filter(() => random.chance(0.6)))
+  if (random.chance(0.25))
+    upload(version.objects.filter(() => random.chance(0.4)).map((object) => conflicting(object, `other ${at}`)))
+  if (random.chance(0.15))
+    upload(
+      version.objects.map((object) => ({
+        ...object,
+        id: `${object.id}-broken`,
+        json: object.json.replace(object.id, `${object.id}-broken`),
+      })),
+      { isBroken: true },
+    )
+  return random.shuffled(uploads.filter((one) => one.kind === 'upload' && one.objects.length > 0))
+}
+
+function readOf(random: Random, model: PlannedModel): Unplaced {
+  const { projectId, versions } = model
+  const at = random.below(versions.length)
+  const ids = versions[at].objects.map(({ id }) => id)
+  const draw = random.below(6)
+  if (draw < 2) return downloadOf(random, model, at)
+  if (draw < 3) return { kind: 'single', projectId, ids: [versions[at].rootId] }
+  return { kind: draw < 4 ? 'list' : 'has', projectId, ids: ids.filter(() => random.chance(0.5)) }
+}
+
+function keepingOf(random: Random, { projectId, versions }: PlannedModel): Unplaced {
+  if (random.chance(0.3)) return { kind: 'unpin', projectId, draw: random.below(1_000) }
+  return { kind: 'pin', projectId, rootId: random.pick(versions).rootId }
+}
+
+function countOf(random: Random, { projectId }: PlannedModel): Unplaced {
+  if (random.chance(0.3)) return { kind: 'usage', projectId }
+  return { kind: 'export', projectId, pageBytes: random.pick([1, 500, 100_000]) }
+}
+
+function maintenanceOf(random: Random, projectId: string): Unplaced {
+  return { kind: 'maintenance', task: random.chance(0.3) ? 'check' : 'reindex', projectId }
+}
+
+function downloadOf(random: Random, { projectId, versions }: PlannedModel, at: number): Unplaced {
+  const { rootId } = versions[at]
+  if (at === 0 || random.chance(0.4))
+    return {
+      kind: 'download',
+      projectId,
+      rootId,
+      form: random.pick(['records', 'gzip', 'identity']),
+      haveRootId: undefined,
+    }
+  const form = random.pick(['records', 'gzip', 'identity', 'deltas', 'deltas'] as const)
+  return { kind: 'download', projectId, rootId, form, haveRootId: versions[random.below(at)].rootId }
+}

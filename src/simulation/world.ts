@@ -1,0 +1,165 @@
+import { asGuarded } from '../storage/guard.ts'
+import { SimulatedBackend } from './backend.ts'
+import type { ConnectionParts } from './calls.ts'
+import { type Destination, SimulatedClient } from './client.ts'
+import { isExpected, wordsOf } from './expectations.ts'
+import { type Fault, FaultInjector } from './faults.ts'
+import type { PlannedModel } from './models.ts'
+import type { Operation, ServedOperation } from './operations.ts'
+import { ProjectOracle, Violation } from './oracle.ts'
+import { SimulatedProcess } from './process.ts'
+import { Random } from './random.ts'
+import { RootBook } from './root-book.ts'
+import { type OpenBackend, ScheduledBackend, SharedBackend } from './scheduled-backend.ts'
+import { Scheduler } from './scheduler.ts'
+import { type Connection, type ServerLife, SimulatedServer } from './server.ts'
+import { SimulatedStorage } from './storage.ts'
+
+/** The parameters of one run. */
+export interface Plan {
+  readonly seed: number
+  readonly servers: number
+  readonly models: readonly PlannedModel[]
+  readonly operations: readonly Operation[]
+  readonly faults: readonly Fault[]
+  /** Somebody's own storage; a simulated one by default. */
+  readonly openBackend: OpenBackend | undefined
+}
+
+/** A project as the clients see it. */
+export interface KnownProject {
+  readonly projectId: string
+  readonly oracle: ProjectOracle
+  readonly book: RootBook
+}
+
+/** Everything of one run: the storage, the servers, the clients, and what is known about them. */
+export class World {
+  readonly scheduler: Scheduler
+  readonly faults: FaultInjector
+  readonly plan: Plan
+  readonly random: Random
+  readonly client: SimulatedClient
+  readonly clients: SimulatedProcess
+  readonly servers: readonly SimulatedServer[]
+  readonly projects: Map<string, KnownProject> = new Map()
+  readonly #storage: SimulatedStorage
+  readonly #shared: SharedBackend | undefined
+  readonly #moments = { moment: 0 }
+  /** Whether the records were ever written anew. */
+  isReindexed = false
+  #restarts = 0
+  #violation: string | undefined
+
+  constructor(plan: Plan) {
+    const random = new Random(plan.seed)
+    this.plan = plan
+    this.random = random
+    this.scheduler = new Scheduler(random.fork('schedule'))
+    this.faults = new FaultInjector(plan.faults)
+    this.#storage = new SimulatedStorage(this.scheduler)
+    this.#shared = plan.openBackend === undefined ? undefined : new SharedBackend(plan.openBackend)
+    this.clients = new SimulatedProcess('clients', this.scheduler, random.fork('clients'))
+    this.client = new SimulatedClient(this.clients)
+    this.servers = Array.from({ length: plan.servers }, (_, at) => this.server(`s${at}`))
+    for (const { projectId } of plan.models) this.project(projectId)
+  }
+
+  /** The first thing that was broken. */
+  get violation(): string | undefined {
+    return this.#violation
+  }
+
+  /** A machine that uses this run's storage, or another one. */
+  server(name: string, storage?: SimulatedStorage): SimulatedServer {
+    return new SimulatedServer({
+      name,
+      scheduler: this.scheduler,
+      faults: this.faults,
+      random: this.random.fork(name),
+      connect: (parts, over) => this.#connect(parts, over, storage),
+      rootsOf: () => [],
+      onPowerLoss: () => this.servers.forEach((server) => server.crash()),
+      onError: (error) => {
+        if (!this.isExpected(error, undefined, true) && !this.#isReplacedPlan(error)) this.broken(error)
+      },
+    })
+  }
+
+  /** A process beside the servers, with a guarded connection to the storage. */
+  process(name: string, onCrash: () => void): { process: SimulatedProcess; connection: Connection; end: () => void } {
+    const process = new SimulatedProcess(name, this.scheduler, this.random.fork(name))
+    const { scheduler, faults, random } = this
+    let end = (): void => undefined
+    const over = new Promise<void>((resolve) => (end = resolve))
+    const raw = this.#connect({ scheduler, faults, process, random, onCrash }, over)
+    const { records, blobs } = asGuarded(raw)
+    return { process, connection: { records, blobs, close: () => raw.close(), sever: () => raw.sever() }, end }
+  }
+
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => void this.clients.setTimer(delayMs, resolve))
+  }
+
+  broken(error: unknown): void {
+    this.#violation ??= error instanceof Violation ? error.message : wordsOf(error)
+  }
+
+  isExpected(error: unknown, operation: ServedOperation | undefined, isRemoved: boolean): boolean {
+    return isExpected(error, {
+      fired: this.faults.fired,
+      isRestarted: this.#restarts > 0,
+      isReindexed: this.isReindexed,
+      isRemoved,
+      ...(operation === undefined ? {} : { operation }),
+    })
+  }
+
+  /** Stops a server, as an operator does. */
+  async stop(server: SimulatedServer, graceMs: number): Promise<void> {
+    this.#restarts++
+    await server.stop(graceMs)
+  }
+
+  /** Bytes of everything that is stored. */
+  async sizeBytes(): Promise<number> {
+    const { connection, end } = this.process('size', () => undefined)
+    let bytes = 0
+    for await (const entries of connection.records.range({ gte: new Uint8Array(1), lt: Uint8Array.of(0xff) }))
+      for (const { key, value } of entries) bytes += key.length + value.length
+    for await (const blobs of connection.blobs.list('')) for (const { sizeBytes } of blobs) bytes += sizeBytes
+    end()
+    return bytes
+  }
+
+  project(projectId: string): KnownProject {
+    const known = this.projects.get(projectId)
+    if (known !== undefined) return known
+    const oracle = new ProjectOracle(this.#moments)
+    const project = { projectId, oracle, book: new RootBook(oracle) }
+    this.projects.set(projectId, project)
+    return project
+  }
+
+  destination(life: ServerLife, { projectId, oracle, book }: KnownProject, signal: AbortSignal): Destination {
+    return { life, projectId, oracle, book, project: life.service.project(projectId), signal }
+  }
+
+  /** Resolves when somebody's own storage is closed. */
+  async closed(): Promise<void> {
+    await this.#shared?.closed()
+  }
+
+  /** Another server put its plan in the place of one that was just being loaded. */
+  #isReplacedPlan(error: unknown): boolean {
+    return this.plan.servers > 1 && /^the storage holds no blob named \w+\/plan-/.test((error as Error).message)
+  }
+
+  #connect(parts: ConnectionParts, over: Promise<void>, storage = this.#storage): Connection {
+    if (this.#shared === undefined || storage !== this.#storage) return new SimulatedBackend({ ...parts, storage })
+    const shared = this.#shared
+    shared.enter()
+    void over.then(() => shared.leave())
+    return new ScheduledBackend(parts, shared)
+  }
+}

@@ -1,0 +1,92 @@
+import { pauseBeforeRetry } from '../../async/backoff.ts'
+import type { PackSelection } from '../closure/closure.ts'
+import { objectsHeldBy } from '../records/held-objects.ts'
+import { condemnedBlobKey, mergeKey, packBlobName, packKey } from '../records/keys.ts'
+import type { Pack } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { encodePackRecord, newPackRecord, type PackRecord } from '../records/pack-record.ts'
+import { readHead } from '../records/projects.ts'
+import { encodeHead, encodeMerge } from '../records/records.ts'
+import type { FinishParts } from './finish-merge.ts'
+import { inMergedOrder, type MergeSource } from './order.ts'
+import { type MergeWriting, writeMerged } from './write.ts'
+
+const ATTEMPTS_MAX = 20
+
+export interface BeginParts extends MergeWriting, FinishParts {
+  readonly newId: () => string
+  readonly nowMs: () => number
+}
+
+/**
+ * Writes the merged pack of these packs, and commits that a merge is under way. Returns whether it is: not if the packs
+ * have changed since the view, or if another server merges packs of the project.
+ */
+export async function beginMerge(
+  parts: BeginParts,
+  project: ProjectView,
+  chosen: { readonly packs: readonly Pack[]; readonly closures: readonly (readonly PackSelection[])[] },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { projectId, generation } = project
+  const packId = parts.newId()
+  const sources: MergeSource[] = []
+  for (const pack of chosen.packs) {
+    const tables = await parts.catalog.tables(pack)
+    sources.push({ pack, moving: await objectsHeldBy(parts.records, project, pack, tables, { signal }) })
+  }
+  const written = await writeMerged(
+    parts,
+    { projectId, generation, packId, timeMs: parts.nowMs() },
+    inMergedOrder(sources, chosen.closures),
+    signal,
+  )
+  const record: PackRecord = {
+    ...newPackRecord({
+      packId,
+      objects: written.tables.objects,
+      packBytes: written.packBytes,
+      tablesStart: written.tablesStart,
+      inline: written.inline,
+      epoch: await parts.epoch(),
+    }),
+    state: 'merging',
+    sources: chosen.packs.map(({ sequence }) => sequence),
+    activeAt: project.layout + 1,
+  }
+  const isBegun = await commitMerge(parts, project, record)
+  // Refused for certain: no record names the blob.
+  if (!isBegun && record.inline === undefined) await parts.blobs.remove([packBlobName(projectId, packId)])
+  return isBegun
+}
+
+/** Uploads get numbers at the same time, so it is tried again unless the layout rose or another merge is under way. */
+async function commitMerge(parts: BeginParts, project: ProjectView, record: PackRecord): Promise<boolean> {
+  const { projectId, generation, layout } = project
+  const { records, environment } = parts
+  const mark = mergeKey(projectId, generation)
+  const swept = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
+    const { key, bytes, head } = await readHead(records, projectId)
+    if (head === undefined || head.removed || head.generation !== generation || head.layout !== layout) return false
+    const { sequence } = head
+    const packRecordKey = packKey(projectId, generation, sequence)
+    const result = await records.commit({
+      put: [
+        { key, value: encodeHead(key, { ...head, sequence: sequence + 1 }) },
+        { key: packRecordKey, value: encodePackRecord(packRecordKey, record) },
+        { key: mark, value: encodeMerge(mark, { sequence, layout: layout + 1 }) },
+      ],
+      expect: [
+        { key, value: bytes },
+        { key: packRecordKey, value: undefined },
+        { key: mark, value: undefined },
+        { key: swept, value: undefined },
+      ],
+    })
+    if (result.ok) return true
+    if (result.conflicts.some((index) => index >= 2)) return false
+  }
+  return false
+}

@@ -1,0 +1,217 @@
+import { linkedAbort } from '../../async/abort.ts'
+import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import { isServiceError } from '../../errors.ts'
+import type { ReadRoots } from '../../object/collection.ts'
+import type { CompactionReport, CompactOptions, GraphCompactor } from '../../object/compaction.ts'
+import type { GraphRoot } from '../../object/roots.ts'
+import type { MemoryBudget } from '../../memory/memory-budget.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import type { Closure, PackSelection } from '../closure/closure.ts'
+import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
+import type { Pack } from '../records/pack-catalog.ts'
+import type { ProjectView, StoredProject } from '../records/project-view.ts'
+import { decodePackRecord, isActive, type PackRecord } from '../records/pack-record.ts'
+import { viewProject } from '../records/projects.ts'
+import { type BeginParts, beginMerge } from './begin-merge.ts'
+import { dropRetired } from './drop-retired.ts'
+import { choosePacks, type PackSize } from './choose.ts'
+import { finishMerge } from './finish-merge.ts'
+import { newestFirst, newestOfGroups } from './newest-roots.ts'
+import { Pace } from './pace.ts'
+import type { PlanUpkeep } from './plan-upkeep.ts'
+
+/** A merged pack is not merged again before so many epochs have begun: readers know one former place of an object. */
+const MERGE_AGE_EPOCHS = 2
+/** The closures that decide about the order of a merged pack. */
+const CLOSURES_MAX = 8
+
+export interface CompactorParts extends Omit<BeginParts, 'deflate' | 'memory' | 'pace'> {
+  /** One lane: compression takes one core at most. */
+  readonly openDeflate: () => DeflatePool
+  readonly budget: MemoryBudget
+  readonly closureOf: (projectId: string, rootId: string, signal: AbortSignal) => Promise<Closure | undefined>
+  readonly plans: PlanUpkeep
+}
+
+interface ActivePack extends PackSize {
+  /** The epoch of the merge that made it. */
+  readonly mergedAt: number
+}
+
+/** One compaction of a project. */
+interface Compacting {
+  readonly pace: Pace
+  readonly signal: AbortSignal
+  readonly readRoots: () => Promise<readonly GraphRoot[]>
+}
+
+/** Merges the packs of projects. */
+export class PackCompactor implements GraphCompactor {
+  readonly #parts: CompactorParts
+
+  constructor(parts: CompactorParts) {
+    this.#parts = parts
+  }
+
+  async compact(projectId: string, roots: ReadRoots, options: CompactOptions): Promise<CompactionReport | undefined> {
+    const { records, environment, plans } = this.#parts
+    const { signal, all = false, processorShare = 1, onProgress } = options
+    const project = await viewProject(records, projectId, signal)
+    if (project === undefined) return undefined
+    const compacting = { pace: new Pace(environment, processorShare), signal, readRoots: once(roots) }
+    await finishMerge(this.#parts, project, compacting.pace, signal)
+    const before = measured(await this.#sizes(projectId, signal))
+    const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
+    let retiredBytes = 0
+    let stopped: CompactionReport['stopped'] = null
+    while (stopped === null) {
+      const chosen = await this.#choose(projectId, all, signal)
+      if (chosen === undefined) break
+      const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
+      progress.storedBytesTotal += bytes
+      const outcome = await this.#merge(chosen, compacting).catch(storageFull)
+      if (outcome === 'storageFull') stopped = outcome
+      if (outcome !== 'merged') break
+      progress.merges++
+      progress.storedBytes += bytes
+      retiredBytes += bytes
+      onProgress?.({ ...progress })
+    }
+    await plans.renew(projectId, compacting.readRoots, signal)
+    const after = measured(await this.#sizes(projectId, signal))
+    return {
+      merges: progress.merges,
+      packsBefore: before.packs,
+      packsAfter: after.packs,
+      storedBytesBefore: before.storedBytes,
+      storedBytesAfter: after.storedBytes,
+      retiredBytes,
+      stopped,
+    }
+  }
+
+  /** Ends merges that were cut off, on this or another server. A project that fails does not keep others waiting. */
+  async finishOpenMerges(onError: (error: unknown) => void, signal: AbortSignal): Promise<void> {
+    const { records, environment } = this.#parts
+    const open: StoredProject[] = []
+    for await (const entries of records.range(keyBounds('merge'), { signal })) {
+      for (const { key } of entries) {
+        const [projectId, generation] = keyParts(key)
+        open.push({ projectId, generation: parseHex(generation) })
+      }
+    }
+    for (const project of open) {
+      signal.throwIfAborted()
+      await finishMerge(this.#parts, project, new Pace(environment, 1), signal).catch(onError)
+    }
+  }
+
+  /**
+   * Removes the records of retired packs whose blobs `isDue` to go. Returns false if some stay for now. Plans that still
+   * name them are dropped: those of roots were made anew after the merge.
+   */
+  async dropRetired(projectId: string, isDue: (blobName: string) => boolean, signal: AbortSignal): Promise<boolean> {
+    await this.#parts.plans.renew(projectId, () => Promise.resolve([]), signal)
+    return dropRetired(this.#parts, projectId, isDue, signal)
+  }
+
+  async #choose(
+    projectId: string,
+    all: boolean,
+    signal: AbortSignal,
+  ): Promise<{ readonly project: ProjectView; readonly packs: readonly Pack[] } | undefined> {
+    const { records, catalog, epoch } = this.#parts
+    const project = await viewProject(records, projectId, signal)
+    if (project === undefined) return undefined
+    const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
+    const old = (await this.#sizes(projectId, signal)).filter(({ mergedAt }) => mergedAt <= mergedBefore)
+    const packs: Pack[] = []
+    for (const sequence of choosePacks(old, { all })) packs.push(await catalog.pack(project, sequence))
+    return packs.length === 0 ? undefined : { project, packs }
+  }
+
+  async #merge(
+    { project, packs }: { readonly project: ProjectView; readonly packs: readonly Pack[] },
+    { pace, signal, readRoots }: Compacting,
+  ): Promise<'merged' | 'refused'> {
+    const { budget, openDeflate } = this.#parts
+    const closures = await this.#closures(project, await readRoots(), signal)
+    const { controller, unlink } = linkedAbort(signal)
+    const own = controller.signal
+    const party = { principal: '', projectId: project.projectId }
+    // Requests come first: a merge that holds memory they need ends, and is begun again later.
+    const memory = budget.open({ signal: own, party, revoke: (reason) => controller.abort(reason) })
+    const deflate = openDeflate()
+    try {
+      const isBegun = await beginMerge({ ...this.#parts, deflate, memory, pace }, project, { packs, closures }, own)
+      if (!isBegun) return 'refused'
+    } finally {
+      deflate.close()
+      memory.release()
+      unlink()
+    }
+    await finishMerge(this.#parts, project, pace, signal)
+    return 'merged'
+  }
+
+  async #closures(
+    project: ProjectView,
+    roots: readonly GraphRoot[],
+    signal: AbortSignal,
+  ): Promise<(readonly PackSelection[])[]> {
+    const { records, closureOf } = this.#parts
+    const newest = newestOfGroups(await newestFirst(records, project, roots, signal)).slice(0, CLOSURES_MAX)
+    const closures: (readonly PackSelection[])[] = []
+    for (const { root } of newest) {
+      const closure = await closureOf(project.projectId, root.rootObjectId, signal)
+      if (closure !== undefined) closures.push([rootOf(closure)], closure.packs)
+    }
+    return closures
+  }
+
+  /** The active packs, as their records are now. */
+  async #sizes(projectId: string, signal: AbortSignal): Promise<ActivePack[]> {
+    const { records } = this.#parts
+    const project = await viewProject(records, projectId, signal)
+    if (project === undefined) return []
+    const packs: ActivePack[] = []
+    for await (const entries of records.range(keyBounds('pack', projectId, project.generation), { signal })) {
+      for (const { key, value } of entries) {
+        const record = decodePackRecord(key, value)
+        if (isActive(record, project.layout)) packs.push(activePack(parseHex(keyParts(key)[2]), record))
+      }
+    }
+    return packs
+  }
+}
+
+function activePack(sequence: number, record: PackRecord): ActivePack {
+  const { objects, packBytes, owned, condemned, sources, epoch } = record
+  const liveObjects = (owned?.count ?? 0) + (condemned?.count ?? 0)
+  const liveBytes = objects === 0 ? 0 : Math.round((packBytes * liveObjects) / objects)
+  return { sequence, objects, liveObjects, packBytes, liveBytes, mergedAt: sources.length === 0 ? -Infinity : epoch }
+}
+
+function measured(packs: readonly PackSize[]): { readonly packs: number; readonly storedBytes: number } {
+  return { packs: packs.length, storedBytes: packs.reduce((sum, { packBytes }) => sum + packBytes, 0) }
+}
+
+/** The root has a block of its own: every answer begins with it. */
+function rootOf({ root: { sequence, ordinal }, packs }: Closure): PackSelection {
+  const pack = packs.find((selection) => selection.sequence === sequence)
+  if (pack === undefined) throw new Error('a closure lacks its root')
+  const wanted = Bitmap.empty(pack.wanted.bytes.length * 8)
+  wanted.add(ordinal)
+  return { ...pack, wanted }
+}
+
+function once(read: ReadRoots): ReadRoots {
+  let reading: ReturnType<ReadRoots> | undefined
+  return () => (reading ??= read())
+}
+
+/** Nothing of such a merge stays; the packs are as they were. */
+function storageFull(error: unknown): 'storageFull' {
+  if (isServiceError(error) && error.code === 'storage_full') return 'storageFull'
+  throw error
+}

@@ -1,0 +1,208 @@
+import type { Environment } from '../../environment.ts'
+import { pauseBeforeRetry } from '../../async/backoff.ts'
+import { StowageError } from '../../errors.ts'
+import type { RecordStore } from '../../storage/backend.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
+import { type LinePlace, linePlaces } from '../pack/line-places.ts'
+import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
+import { changeObjects, type Decision } from '../records/change-objects.ts'
+import { condemnedBlobKey, mergeKey, packBlobName, packKey } from '../records/keys.ts'
+import { LOOKUP_KEYS } from '../records/locator.ts'
+import type { ObjectRecord } from '../records/object-record.ts'
+import { packOf, type PackCatalog } from '../records/pack-catalog.ts'
+import type { StoredProject } from '../records/project-view.ts'
+import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
+import { isRemoved, readHead } from '../records/projects.ts'
+import { decodeMerge, encodeCondemnedBlob, encodeHead, type MergeRecord } from '../records/records.ts'
+import { addTotals, NO_TOTALS, readStoredTotals, subtractTotals, totalsEntry } from '../records/totals.ts'
+import type { Pace } from './pace.ts'
+
+const ATTEMPTS_MAX = 100
+
+export interface FinishParts {
+  readonly records: RecordStore
+  readonly catalog: PackCatalog
+  readonly environment: Environment
+  readonly epoch: () => Promise<number>
+}
+
+/** The merged pack of a merge under way, with the records of the packs that it replaces. */
+interface OpenMerge {
+  readonly project: StoredProject
+  readonly merge: MergeRecord
+  readonly record: PackRecord
+  readonly tables: PackTables
+  readonly sources: ReadonlyMap<number, PackRecord>
+}
+
+type Ownership = Pick<PackRecord, 'owned' | 'condemned' | 'reached'>
+
+/**
+ * Brings the merge that is under way in a project to its end, whoever began it: the objects' records point to the merged
+ * pack, its sources are retired, and one commit makes it take effect. Each step can be repeated, also by several servers
+ * at the same time; stopped at any moment, the next call continues. Does nothing if no merge is under way.
+ */
+export async function finishMerge(
+  parts: FinishParts,
+  project: StoredProject,
+  pace: Pace,
+  signal: AbortSignal,
+): Promise<void> {
+  const key = mergeKey(project.projectId, project.generation)
+  const [value] = await parts.records.getMany([key], { signal })
+  if (value === undefined) return
+  const open = await openMerge(parts, project, decodeMerge(key, value), signal)
+  if (open === undefined) return
+  const ownership = await repoint(parts, open, pace, signal)
+  for (const sequence of open.sources.keys()) await retire(parts, open, sequence)
+  await takeEffect(parts, open, ownership)
+}
+
+/** `undefined` if the project is removed, or the merge took effect meanwhile. */
+async function openMerge(
+  { records, catalog }: FinishParts,
+  project: StoredProject,
+  merge: MergeRecord,
+  signal: AbortSignal,
+): Promise<OpenMerge | undefined> {
+  const { projectId, generation } = project
+  const { head } = await readHead(records, projectId, signal)
+  if (isRemoved(head, generation)) return undefined
+  const record = await readPack(records, project, merge.sequence)
+  if (record === undefined) throw corrupt(`the record of the merged pack ${merge.sequence} is missing`)
+  if (record.state !== 'merging') return undefined
+  const tables = await catalog.tables(packOf(projectId, merge.sequence, record))
+  const sources = new Map<number, PackRecord>()
+  for (const sequence of record.sources) {
+    const source = await readPack(records, project, sequence)
+    if (source === undefined)
+      throw corrupt(`the record of pack ${sequence} is missing, though a merge of it is under way`)
+    sources.set(sequence, source)
+  }
+  return { project, merge, record, tables, sources }
+}
+
+async function readPack(
+  records: RecordStore,
+  { projectId, generation }: StoredProject,
+  sequence: number,
+): Promise<PackRecord | undefined> {
+  const key = packKey(projectId, generation, sequence)
+  const [value] = await records.getMany([key])
+  return value === undefined ? undefined : decodePackRecord(key, value)
+}
+
+/** Moves the objects' records; returns what the merged pack owns then. */
+async function repoint(parts: FinishParts, open: OpenMerge, pace: Pace, signal: AbortSignal): Promise<Ownership> {
+  const { tables, record, sources } = open
+  const owned = Bitmap.empty(record.objects)
+  const condemned = Bitmap.empty(record.objects)
+  const reached = Bitmap.empty(record.objects)
+  for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
+    const places = [...linePlaces(tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))]
+    const ids = places.map((_, at) => tableEntry(tables.ids, first + at))
+    const decide = (object: ObjectRecord | undefined, at: number): Decision =>
+      moved(open, object, { ...places[at], ordinal: first + at })
+    const { after } = await changeObjects(parts, open.project, ids, decide, signal)
+    for (const [at, object] of after.entries()) {
+      if (object?.sequence !== open.merge.sequence || object.previous === undefined) continue
+      const source = sources.get(object.previous.sequence)
+      const { ordinal } = object.previous
+      const isUnsure = object.state === 'condemned' || source?.owned?.has(ordinal) !== true
+      ;(isUnsure ? condemned : owned).add(first + at)
+      if (source?.reached?.has(ordinal) === true) reached.add(first + at)
+    }
+    await pace.rest(signal)
+  }
+  return { owned, condemned, reached }
+}
+
+/** An object that lies in a source moves, whatever its state. One that lies elsewhere is not this merge's. */
+function moved(
+  { merge, tables, sources }: OpenMerge,
+  object: ObjectRecord | undefined,
+  place: LinePlace & { readonly ordinal: number },
+): Decision {
+  if (object === undefined || !sources.has(object.sequence)) return 'keep'
+  const { ordinal } = place
+  if (object.textBytes !== textBytesOf(tables, ordinal) || object.textCrc32 !== tables.textCrc32[ordinal])
+    throw corrupt(`a merged pack has another text for an object of pack ${object.sequence}`)
+  const previous = { fromLayout: merge.layout, sequence: object.sequence, ordinal: object.ordinal }
+  return { ...object, ...place, sequence: merge.sequence, previous }
+}
+
+/** From the layout of the merge on, the source holds nothing. Its blob goes when no reader can need it any more. */
+async function retire({ records, environment, epoch }: FinishParts, open: OpenMerge, sequence: number): Promise<void> {
+  const { project, merge } = open
+  const key = packKey(project.projectId, project.generation, sequence)
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
+    const [value] = await records.getMany([key])
+    if (value === undefined) return
+    const record = decodePackRecord(key, value)
+    if (record.retiredAt !== 0) return
+    const mark = condemnedBlobKey(project.projectId, packBlobName(project.projectId, record.packId))
+    const retired = { ...record, retiredAt: merge.layout, movedTo: merge.sequence }
+    const result = await records.commit({
+      put: [
+        { key, value: encodePackRecord(key, retired) },
+        { key: mark, value: encodeCondemnedBlob(mark, { epoch: await epoch(), isRemoved: false }) },
+      ],
+      expect: [{ key, value }],
+    })
+    if (result.ok) return
+  }
+  throw tooBusy()
+}
+
+/** The one commit after which readers use the merged pack. */
+async function takeEffect(
+  { records, environment }: FinishParts,
+  { project, merge, sources }: OpenMerge,
+  ownership: Ownership,
+): Promise<void> {
+  const { projectId, generation } = project
+  const mark = mergeKey(projectId, generation)
+  const packRecordKey = packKey(projectId, generation, merge.sequence)
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
+    const { key, bytes, head } = await readHead(records, projectId)
+    const [markValue, packValue] = await records.getMany([mark, packRecordKey])
+    if (head === undefined || isRemoved(head, generation) || markValue === undefined || packValue === undefined) return
+    const pack = decodePackRecord(packRecordKey, packValue)
+    if (decodeMerge(mark, markValue).sequence !== merge.sequence || pack.state !== 'merging') return
+    const totals = await readStoredTotals(records, project)
+    const retiredBytes = [...sources.values()].reduce((sum, { packBytes }) => sum + packBytes, 0)
+    const storedBytes = (bytes: number): typeof NO_TOTALS => ({ ...NO_TOTALS, storedBytes: bytes })
+    const result = await records.commit({
+      put: [
+        { key, value: encodeHead(key, { ...head, layout: merge.layout }) },
+        { key: packRecordKey, value: encodePackRecord(packRecordKey, { ...pack, ...ownership, state: 'applied' }) },
+        ...(totals === undefined
+          ? []
+          : [
+              totalsEntry(
+                totals,
+                subtractTotals(addTotals(totals.totals, storedBytes(pack.packBytes)), storedBytes(retiredBytes)),
+              ),
+            ]),
+      ],
+      remove: [mark],
+      expect: [
+        { key, value: bytes },
+        { key: packRecordKey, value: packValue },
+        { key: mark, value: markValue },
+        ...(totals === undefined ? [] : [totals.expectation]),
+      ],
+    })
+    if (result.ok) return
+  }
+  throw tooBusy()
+}
+
+function tooBusy(): StowageError {
+  return new StowageError('overloaded', 'the project is changed by too many at once; try again shortly', {
+    headers: { 'Retry-After': '1' },
+  })
+}

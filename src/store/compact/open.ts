@@ -1,0 +1,26 @@
+import { BLOCK_COMPRESSION_LEVEL, DeflatePool } from '../../compression/deflate-pool.ts'
+import type { Clock } from '../../environment.ts'
+import type { EpochCounter } from '../upkeep/epochs.ts'
+import { type CompactorParts, PackCompactor } from './compactor.ts'
+import { PlanUpkeep, type PlanUpkeepParts } from './plan-upkeep.ts'
+
+/** What a compactor needs of a store. */
+export interface StoreParts extends Omit<CompactorParts, 'epoch' | 'nowMs' | 'openDeflate' | 'closureOf' | 'plans'> {
+  readonly epochs: Pick<EpochCounter, 'recent'>
+  readonly clock: Clock
+  readonly graphs: Pick<CompactorParts, 'closureOf'> & Pick<PlanUpkeepParts, 'replan'>
+}
+
+export function openCompactor({ epochs, clock, graphs, ...parts }: StoreParts): PackCompactor {
+  const { environment } = parts
+  const epoch = (): Promise<number> => epochs.recent()
+  return new PackCompactor({
+    ...parts,
+    epoch,
+    nowMs: () => clock.now(),
+    // One lane: compression takes one core at most.
+    openDeflate: () => new DeflatePool({ level: BLOCK_COMPRESSION_LEVEL, concurrency: 1, environment }),
+    closureOf: (...root) => graphs.closureOf(...root),
+    plans: new PlanUpkeep({ ...parts, epoch, replan: (...root) => graphs.replan(...root) }),
+  })
+}

@@ -1,0 +1,140 @@
+import type { Environment } from '../../environment.ts'
+import type { ReadRoots } from '../../object/collection.ts'
+import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { readSource } from '../pack/segment-reader.ts'
+import { decodePlanTables } from '../plan/plan-format.ts'
+import { condemnedBlobKey, keyBounds, keyParts, parseHex, planBlobName, planKey } from '../records/keys.ts'
+import { onlyIfDamaged } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { decodePackRecord, isRetired } from '../records/pack-record.ts'
+import { viewProject } from '../records/projects.ts'
+import { decodePlanRecord, encodeCondemnedBlob, encodePlanRecord, type PlanRecord } from '../records/records.ts'
+import { newestFirst, newestOfGroups } from './newest-roots.ts'
+
+/** Plans of older versions may have this share of the bytes of the project's packs; the newest ones come first. */
+const OLDER_PLANS_SHARE = 0.25
+
+export interface PlanUpkeepParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly environment: Environment
+  readonly epoch: () => Promise<number>
+  /** Makes the plan of a root anew; answers use the one that is there until then. */
+  readonly replan: (projectId: string, rootId: string, signal: AbortSignal) => Promise<void>
+}
+
+/** A stored plan. */
+interface StoredPlan {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+  readonly record: PlanRecord
+  readonly rootId: string
+  readonly variant: string
+}
+
+/** Packs whose objects lie in merged packs now, and the last layout at which one was retired. */
+interface RetiredPacks {
+  readonly sequences: ReadonlySet<number>
+  readonly layout: number
+  readonly activeBytes: number
+}
+
+/**
+ * Keeps plans in step with merges. A plan that names retired packs serves on as long as their blobs are there. Before
+ * these go, the plans of the newest roots are made anew, so that no download has to wait; others are dropped.
+ */
+export class PlanUpkeep {
+  readonly #parts: PlanUpkeepParts
+
+  constructor(parts: PlanUpkeepParts) {
+    this.#parts = parts
+  }
+
+  /** Sees to all plans of a project that name retired packs. Repeatable. */
+  async renew(projectId: string, readRoots: ReadRoots, signal: AbortSignal): Promise<void> {
+    const { records, replan } = this.#parts
+    const project = await viewProject(records, projectId, signal)
+    const retired = project && (await this.#retired(project, signal))
+    if (project === undefined || retired === undefined || retired.sequences.size === 0) return
+    const outdated = await this.#outdated(project, retired, signal)
+    if (outdated.length === 0) return
+    const planned = new Set(outdated.filter(({ variant }) => variant === '').map(({ rootId }) => rootId))
+    const roots = await newestFirst(records, project, await readRoots(), signal)
+    const newest = new Set(newestOfGroups(roots))
+    let bytesLeft = retired.activeBytes * OLDER_PLANS_SHARE
+    for (const held of [...newest, ...roots.filter((root) => !newest.has(root))]) {
+      const { rootObjectId } = held.root
+      if (!planned.has(rootObjectId) || bytesLeft < 0) continue
+      await replan(projectId, rootObjectId, signal)
+      if (!newest.has(held)) bytesLeft -= await this.#planBytes(project, rootObjectId)
+    }
+    for (const plan of outdated) await this.#drop(projectId, plan)
+  }
+
+  async #retired(project: ProjectView, signal: AbortSignal): Promise<RetiredPacks> {
+    const { projectId, generation, layout } = project
+    const sequences = new Set<number>()
+    let last = 0
+    let activeBytes = 0
+    for await (const entries of this.#parts.records.range(keyBounds('pack', projectId, generation), { signal })) {
+      for (const { key, value } of entries) {
+        const record = decodePackRecord(key, value)
+        if (!isRetired(record, layout)) {
+          activeBytes += record.packBytes
+          continue
+        }
+        sequences.add(parseHex(keyParts(key)[2]))
+        last = Math.max(last, record.retiredAt)
+      }
+    }
+    return { sequences, layout: last, activeBytes }
+  }
+
+  /** Plans that name retired packs. Of the others it is noted that they hold in this layout, too. */
+  async #outdated(project: ProjectView, retired: RetiredPacks, signal: AbortSignal): Promise<StoredPlan[]> {
+    const { records } = this.#parts
+    const { projectId, generation, layout } = project
+    const outdated: StoredPlan[] = []
+    for await (const entries of records.range(keyBounds('plan', projectId, generation), { signal })) {
+      for (const { key, value } of entries) {
+        const record = decodePlanRecord(key, value)
+        if (record.layout >= retired.layout) continue
+        const [, , rootId, variant] = keyParts(key)
+        const plan = { key, value, record, rootId, variant }
+        if (await this.#names(projectId, plan, retired)) outdated.push(plan)
+        else
+          await records.commit({
+            put: [{ key, value: encodePlanRecord(key, { ...record, layout }) }],
+            expect: [{ key, value }],
+          })
+      }
+    }
+    return outdated
+  }
+
+  async #names(projectId: string, { record }: StoredPlan, { sequences }: RetiredPacks): Promise<boolean> {
+    const { blobs, environment } = this.#parts
+    const source = { blob: planBlobName(projectId, record.planId) }
+    const bytes = await readSource(blobs, source, record.tablesStart, record.planBytes).catch(onlyIfDamaged)
+    const tables = bytes && (await decodePlanTables(bytes, environment).catch(onlyIfDamaged))
+    if (tables === undefined) return true
+    return [...tables.packs, ...(tables.closure?.packs ?? [])].some(({ sequence }) => sequences.has(sequence))
+  }
+
+  async #planBytes({ projectId, generation }: ProjectView, rootId: string): Promise<number> {
+    const key = planKey(projectId, generation, rootId, '')
+    const [value] = await this.#parts.records.getMany([key])
+    return value === undefined ? 0 : decodePlanRecord(key, value).planBytes
+  }
+
+  /** Unless it was made anew meanwhile. Answers that are sent by it read on: its blob stays for a day. */
+  async #drop(projectId: string, { key, value, record }: StoredPlan): Promise<void> {
+    const mark = condemnedBlobKey(projectId, planBlobName(projectId, record.planId))
+    const epoch = await this.#parts.epoch()
+    await this.#parts.records.commit({
+      put: [{ key: mark, value: encodeCondemnedBlob(mark, { epoch, isRemoved: false }) }],
+      remove: [key],
+      expect: [{ key, value }],
+    })
+  }
+}

@@ -1,0 +1,48 @@
+import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import type { Environment } from '../../environment.ts'
+import type { MemoryLease } from '../../memory/memory-lease.ts'
+import type { BlobStore } from '../../storage/backend.ts'
+import { PackWriter, UPLOAD_BASE_BYTES } from '../ingest/pack-writer.ts'
+import type { PackHeader, PackTables } from '../pack/pack-format.ts'
+import type { SegmentReader } from '../pack/segment-reader.ts'
+import { storePack } from '../pack/store-pack.ts'
+import { packBlobName } from '../records/keys.ts'
+import type { PackCatalog } from '../records/pack-catalog.ts'
+import { MovedAdmission, type MovedBatch, movedBatches, type MovingObjects } from './moved-batches.ts'
+import type { Pace } from './pace.ts'
+
+export interface MergeWriting {
+  readonly blobs: BlobStore
+  readonly catalog: PackCatalog
+  readonly reader: SegmentReader
+  readonly deflate: DeflatePool
+  readonly environment: Environment
+  readonly memory: MemoryLease
+  readonly pace: Pace
+}
+
+/** A merged pack as it was written, before anything names it. */
+export interface WrittenPack {
+  readonly packId: string
+  readonly packBytes: number
+  readonly tablesStart: number
+  readonly tables: PackTables
+  readonly inline: Uint8Array | undefined
+}
+
+/** Writes the objects into one pack, in this order. */
+export async function writeMerged(
+  writing: MergeWriting,
+  header: PackHeader,
+  parts: readonly MovingObjects[],
+  signal: AbortSignal,
+): Promise<WrittenPack> {
+  const { blobs, deflate, environment, memory, pace } = writing
+  await memory.hold(UPLOAD_BASE_BYTES)
+  const admission = new MovedAdmission()
+  const writer = new PackWriter<MovedBatch>(header, { deflate, admission, memory, quota: undefined, environment })
+  const batches = pace.paced(movedBatches(writing, parts, signal), signal)
+  const blobName = packBlobName(header.projectId, header.packId)
+  const inline = await storePack(blobs, blobName, writer.content(batches, signal), signal)
+  return { packId: header.packId, packBytes: writer.packBytes, inline, ...writer.finished }
+}

@@ -1,0 +1,32 @@
+import type { PackTables } from './pack-format.ts'
+import { blockOf } from './segment.ts'
+
+/** The line of an object in its pack: the block that holds it, and its start in the inflated block. */
+export interface LinePlace {
+  readonly blockStart: number
+  readonly blockStoredBytes: number
+  readonly blockRawBytes: number
+  readonly lineStart: number
+}
+
+/** The lines of the objects from `first` up to, not including, `end`. */
+export function* linePlaces({ directory, lineBytes }: PackTables, first: number, end: number): Generator<LinePlace> {
+  if (first >= end) return
+  let block = blockOf(directory, first)
+  let lineStart = 0
+  for (let before = block === 0 ? 0 : directory.objectEnds[block - 1]; before < first; before++)
+    lineStart += lineBytes[before]
+  for (let ordinal = first; ordinal < end; ordinal++) {
+    while (ordinal >= directory.objectEnds[block]) {
+      block++
+      lineStart = 0
+    }
+    yield {
+      blockStart: directory.offsets[block],
+      blockStoredBytes: directory.storedBytes[block],
+      blockRawBytes: directory.rawBytes[block],
+      lineStart,
+    }
+    lineStart += lineBytes[ordinal]
+  }
+}

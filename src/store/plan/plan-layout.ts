@@ -1,0 +1,54 @@
+import type { RecordStore } from '../../storage/backend.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { planBlobName } from '../records/keys.ts'
+import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { decodePlanRecord } from '../records/records.ts'
+import type { PlanTables } from './plan-format.ts'
+import type { LoadedPlan } from './planned-selection.ts'
+
+interface Parts {
+  readonly records: RecordStore
+  readonly catalog: PackCatalog
+}
+
+/**
+ * Whether a plan that was loaded for an earlier layout may be used for this one. Merges may have replaced it in storage,
+ * or taken the packs that it names. One that is in memory alone is made anew in less time.
+ */
+export async function holdsInLayout(
+  { records, catalog }: Parts,
+  plan: LoadedPlan,
+  project: ProjectView,
+  key: Uint8Array,
+): Promise<boolean> {
+  if (plan.layout >= project.layout) return true
+  if (!('blob' in plan.source)) return false
+  const [value] = await records.getMany([key])
+  if (value === undefined) return false
+  const { planId } = decodePlanRecord(key, value)
+  if (planBlobName(project.projectId, planId) !== plan.source.blob) return false
+  if (!(await packsAreThere(catalog, project, plan.tables))) return false
+  plan.layout = project.layout
+  return true
+}
+
+/**
+ * Whether every pack that the plan names still has its record: only then can its blob be read. A pack in use must hold
+ * all objects that the plan takes from it, as far as it knows: collected ones are not sent.
+ */
+export async function packsAreThere(
+  catalog: PackCatalog,
+  project: ProjectView,
+  { packs, closure }: PlanTables,
+): Promise<boolean> {
+  const sequences = new Set([...packs, ...(closure?.packs ?? [])].map(({ sequence }) => sequence))
+  for (const sequence of sequences)
+    if ((await catalog.pack(project, sequence).catch(onlyIfDamaged)) === undefined) return false
+  for (const { sequence, wanted } of closure?.packs ?? []) {
+    const { owned, condemned, objects, retiredAt } = (await catalog.pack(project, sequence)).record
+    if (owned === undefined || retiredAt !== 0) continue
+    if (wanted.without(owned).without(condemned ?? Bitmap.empty(objects)).count > 0) return false
+  }
+  return true
+}

@@ -1,0 +1,81 @@
+import { crc32 } from 'node:zlib'
+import type { LinePlace } from '../pack/line-places.ts'
+import { open, RECORD_VERSION } from './seal.ts'
+
+/** `condemned`: no root reaches the object. It can still be read, and counts as absent for uploads. */
+export type ObjectState = 'live' | 'condemned'
+
+/** An object in its pack. */
+export interface ObjectPlace {
+  readonly sequence: number
+  readonly ordinal: number
+}
+
+/** The place of an object before it moved, for readers of a layout before `fromLayout`. */
+export interface PreviousPlace extends ObjectPlace {
+  readonly fromLayout: number
+}
+
+/** The place of an object, its state, and enough facts of its text to tell whether another text is the same. */
+export interface ObjectRecord extends ObjectPlace, LinePlace {
+  readonly state: ObjectState
+  /** When it was written or revived; of a condemned object, when it was condemned. */
+  readonly epoch: number
+  readonly textBytes: number
+  readonly textCrc32: number
+  readonly previous?: PreviousPlace
+}
+
+const CONDEMNED_BIT = 1
+const PREVIOUS_BIT = 2
+const BODY_BYTES = 40
+const PREVIOUS_BYTES = 16
+const CRC_BYTES = 4
+
+export function encodeObjectRecord(key: Uint8Array, record: ObjectRecord): Uint8Array {
+  const { previous } = record
+  const bodyBytes = BODY_BYTES + (previous === undefined ? 0 : PREVIOUS_BYTES)
+  const value = Buffer.allocUnsafe(bodyBytes + CRC_BYTES)
+  value[0] = RECORD_VERSION
+  value[1] = (record.state === 'condemned' ? CONDEMNED_BIT : 0) | (previous === undefined ? 0 : PREVIOUS_BIT)
+  value.writeUInt32LE(record.epoch, 2)
+  value.writeUIntLE(record.sequence, 6, 6)
+  value.writeUInt32LE(record.ordinal, 12)
+  value.writeUInt32LE(record.blockStart, 16)
+  value.writeUInt32LE(record.blockStoredBytes, 20)
+  value.writeUInt32LE(record.blockRawBytes, 24)
+  value.writeUInt32LE(record.lineStart, 28)
+  value.writeUInt32LE(record.textBytes, 32)
+  value.writeUInt32LE(record.textCrc32, 36)
+  if (previous !== undefined) {
+    value.writeUIntLE(previous.fromLayout, BODY_BYTES, 6)
+    value.writeUIntLE(previous.sequence, BODY_BYTES + 6, 6)
+    value.writeUInt32LE(previous.ordinal, BODY_BYTES + 12)
+  }
+  value.writeUInt32LE(crc32(value.subarray(0, bodyBytes), crc32(key)), bodyBytes)
+  return value
+}
+
+export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectRecord {
+  const reader = open(key, value, 'an object record')
+  const flags = reader.u8()
+  const record: ObjectRecord = {
+    state: (flags & CONDEMNED_BIT) === 0 ? 'live' : 'condemned',
+    epoch: reader.u32(),
+    sequence: reader.u48(),
+    ordinal: reader.u32(),
+    blockStart: reader.u32(),
+    blockStoredBytes: reader.u32(),
+    blockRawBytes: reader.u32(),
+    lineStart: reader.u32(),
+    textBytes: reader.u32(),
+    textCrc32: reader.u32(),
+  }
+  if ((flags & PREVIOUS_BIT) === 0) return record
+  return { ...record, previous: { fromLayout: reader.u48(), sequence: reader.u48(), ordinal: reader.u32() } }
+}
+
+/** The place of the object for a reader of this layout. A merge switches for all of its objects at one layout. */
+export function placeAt({ sequence, ordinal, previous }: ObjectRecord, layout: number): ObjectPlace {
+  return previous === undefined || layout >= previous.fromLayout ? { sequence, ordinal } : previous
+}

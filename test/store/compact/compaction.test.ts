@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { memoryBackend } from '../../../adapters/memory/index.ts'
+import { hooked } from '../failures.ts'
+import { assertSound, download, never, openStore, put } from '../support.ts'
+import { assertHolds, compact, exported, history, PROJECT, smallest, uploaded } from './support.ts'
+
+const SMALL = history({ versions: 9, objects: 120, changed: 6 })
+
+test('packs of many uploads become one, and every version is as it was', async () => {
+  const backend = memoryBackend()
+  const opened = await uploaded(SMALL, backend)
+  const report = await compact(opened.store, SMALL)
+  assert.equal(report.packsBefore, SMALL.uploads.length)
+  assert.equal(report.packsAfter, 1)
+  assert.equal(report.merges, 1)
+  assert.equal(report.stopped, null)
+  assert.ok(report.storedBytesAfter < report.storedBytesBefore)
+  await assertHolds(opened.store, SMALL)
+  assert.deepEqual((await exported(opened.store)).toSorted(), SMALL.oracle.lines(SMALL.oracle.objects.keys()))
+  const usage = await opened.store.usages.usage(PROJECT, SMALL.roots, { signal: never })
+  assert.equal(usage.objects, SMALL.oracle.objects.size)
+  assert.equal(usage.unreferencedObjects, 0)
+  assert.equal(usage.storedBytes, report.storedBytesAfter)
+  const again = await compact(opened.store, SMALL)
+  assert.equal(again.merges, 0)
+  await assertSound(backend)
+  const reopened = await opened.reopen()
+  await assertHolds(reopened.store, SMALL)
+  assert.deepEqual(reopened.background, [])
+  await reopened.store.close()
+})
+
+test('everything can be read during a merge, on this and on another server', async () => {
+  const backend = smallest()
+  const opened = await uploaded(SMALL, backend)
+  const other = await openStore(backend)
+  let calls = 0
+  const merging = await openStore(
+    hooked(backend, async (call, _detail, work) => {
+      const isChange = call === 'commit' || call === 'put'
+      if (isChange && calls++ % 3 === 0) {
+        for (const { store } of [opened, other]) await assertHolds(store, SMALL, { closures: 2 })
+        const fresh = await openStore(backend)
+        await fresh.store.close()
+      }
+      return work()
+    }),
+  )
+  const report = await compact(merging.store, SMALL)
+  assert.equal(report.packsAfter, 1)
+  assert.ok(calls > 10, `${calls} changes`)
+  for (const { store } of [opened, other, merging]) {
+    await assertHolds(store, SMALL)
+    await store.close()
+  }
+  await assertSound(backend)
+})
+
+test('downloads that began before a merge end as they began', async () => {
+  const backend = memoryBackend()
+  const opened = await uploaded(SMALL, backend)
+  const selections = await Promise.all(
+    SMALL.roots.map(({ rootObjectId }) => opened.store.closure(PROJECT, rootObjectId, { signal: never })),
+  )
+  await compact(opened.store, SMALL)
+  for (const [i, selection] of selections.entries()) {
+    assert.ok(selection !== undefined)
+    const lines: string[] = []
+    for await (const bytes of selection.lines({ signal: never })) lines.push(Buffer.from(bytes).toString())
+    selection.release()
+    const { ids } = SMALL.oracle.closure(SMALL.roots[i].rootObjectId)
+    assert.deepEqual(lines.join('').split('\n').slice(0, -1).toSorted(), SMALL.oracle.lines(ids))
+  }
+  await opened.store.close()
+})
+
+test('an export that a merge overtakes misses nothing', async () => {
+  const backend = memoryBackend()
+  const opened = await uploaded(SMALL, backend)
+  let pages = 0
+  const lines = await exported(opened.store, async () => {
+    if (++pages === 3) assert.equal((await compact(opened.store, SMALL)).merges, 1)
+  })
+  assert.ok(pages > 3)
+  assert.deepEqual([...new Set(lines)].toSorted(), SMALL.oracle.lines(SMALL.oracle.objects.keys()))
+  await opened.store.close()
+})
+
+test('have and deltas are right after a merge', async () => {
+  const opened = await uploaded(SMALL)
+  const before = await download(opened.store, PROJECT, 'root-8')
+  await compact(opened.store, SMALL)
+  const whole = SMALL.oracle.closure('root-9').ids
+  const outdated = await download(opened.store, PROJECT, 'root-9', [{ id: 'root-8', digest: before?.digest ?? '' }])
+  assert.deepEqual(outdated?.ids, whole, 'a digest from before the merge subtracts nothing')
+  assert.equal(outdated?.have?.[0].outcome, 'digest-mismatch')
+  const undated = await download(opened.store, PROJECT, 'root-9', [{ id: 'root-8' }])
+  assert.deepEqual(undated?.ids, whole, 'what arrived after the root can no longer be told from what came before')
+  const current = await download(opened.store, PROJECT, 'root-8')
+  const rest = await download(opened.store, PROJECT, 'root-9', [{ id: 'root-8', digest: current?.digest ?? '' }])
+  assert.deepEqual(rest?.ids, new Set([...whole].filter((id) => !current?.ids.has(id))))
+  await opened.store.close()
+})
+
+test('uploads during a merge are kept', async () => {
+  const backend = smallest()
+  const opened = await uploaded(SMALL, backend)
+  const added: string[] = []
+  const merging = await openStore(
+    hooked(backend, async (call, _detail, work) => {
+      if (call === 'commit' && added.length < 12) {
+        const id = `during-${added.length}`
+        added.push(id)
+        await put(opened.store, PROJECT, [{ id, of: { referencedId: 'root-9' } }, { id: 'root-9' }])
+      }
+      return work()
+    }),
+  )
+  await compact(merging.store, SMALL)
+  assert.ok(added.length > 5)
+  for (const id of added) {
+    const got = await download(merging.store, PROJECT, id)
+    assert.deepEqual(got?.ids, new Set([id, ...SMALL.oracle.closure('root-9').ids]))
+  }
+  await assertHolds(opened.store, SMALL)
+  await assertSound(backend)
+  await opened.store.close()
+  await merging.store.close()
+})
