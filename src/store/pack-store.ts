@@ -31,7 +31,7 @@ import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
-import { BlobSweep } from './upkeep/blob-sweep.ts'
+import { BlobSweep, type BlobSweepParts } from './upkeep/blob-sweep.ts'
 import { applyPack, applyPending } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
@@ -106,14 +106,8 @@ export class PackStore implements GraphStore {
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
     this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
-    this.#sweep = new BlobSweep({
-      records,
-      blobs,
-      epochs: this.epochs,
-      environment,
-      dropRetired: (...due) => this.compactor.dropRetired(...due),
-    })
     this.#options = options
+    this.#sweep = this.#sweepOf(environment)
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
@@ -256,6 +250,12 @@ export class PackStore implements GraphStore {
     const isAdvanced = await this.epochs.advanceWhenDue().catch(onError)
     await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
     if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
+  }
+
+  #sweepOf(environment: Environment): BlobSweep {
+    const { records, blobs } = this.#options.backend
+    const dropRetired: BlobSweepParts['dropRetired'] = (...due) => this.compactor.dropRetired(...due)
+    return new BlobSweep({ records, blobs, epochs: this.epochs, environment, dropRetired })
   }
 
   async #sweepBlobs(): Promise<void> {
