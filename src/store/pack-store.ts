@@ -146,20 +146,7 @@ export class PackStore implements GraphStore {
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
-    this.#ingest = new Ingest({
-      records,
-      blobs,
-      committer: this.#committer,
-      quotas: options.quotaOf === undefined ? undefined : new Quotas(options.quotaOf),
-      deflate: this.#deflate,
-      budget: memory.requests,
-      newId,
-      nowMs: () => this.#clock.now(),
-      recentEpoch: () => this.epochs.recent(),
-      environment,
-      onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
-      onUnapplied: (pack) => this.#applyLater(pack),
-    })
+    this.#ingest = this.#ingestOf(environment, newId)
   }
 
   /**
@@ -250,6 +237,24 @@ export class PackStore implements GraphStore {
     const isAdvanced = await this.epochs.advanceWhenDue().catch(onError)
     await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
     if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
+  }
+
+  #ingestOf(environment: Environment, newId: () => string): Ingest {
+    const { backend, quotaOf } = this.#options
+    return new Ingest({
+      records: backend.records,
+      blobs: backend.blobs,
+      committer: this.#committer,
+      quotas: quotaOf === undefined ? undefined : new Quotas(quotaOf),
+      deflate: this.#deflate,
+      budget: this.#memory.requests,
+      newId,
+      nowMs: () => this.#clock.now(),
+      recentEpoch: () => this.epochs.recent(),
+      environment,
+      onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
+      onUnapplied: (pack) => this.#applyLater(pack),
+    })
   }
 
   #sweepOf(environment: Environment): BlobSweep {
