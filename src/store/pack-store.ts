@@ -31,7 +31,7 @@ import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
-import { BlobSweep } from './upkeep/blob-sweep.ts'
+import { BlobSweep, type BlobSweepParts } from './upkeep/blob-sweep.ts'
 import { applyPack, applyPending } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
@@ -108,14 +108,8 @@ export class PackStore implements GraphStore {
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
     this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
-    this.#sweep = new BlobSweep({
-      records,
-      blobs,
-      epochs: this.epochs,
-      environment,
-      dropRetired: (...due) => this.compactor.dropRetired(...due),
-    })
     this.#options = options
+    this.#sweep = this.#sweepOf(environment)
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
@@ -154,20 +148,7 @@ export class PackStore implements GraphStore {
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
-    this.#ingest = new Ingest({
-      records,
-      blobs,
-      committer: this.#committer,
-      quotas: options.quotaOf === undefined ? undefined : new Quotas(options.quotaOf),
-      deflate: this.#deflate,
-      budget: memory.requests,
-      newId,
-      nowMs: () => this.#clock.now(),
-      recentEpoch: () => this.epochs.recent(),
-      environment,
-      onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
-      onUnapplied: (pack) => this.#applyLater(pack),
-    })
+    this.#ingest = this.#ingestOf(environment, newId)
   }
 
   /**
@@ -258,6 +239,30 @@ export class PackStore implements GraphStore {
     const isAdvanced = await this.epochs.advanceWhenDue().catch(onError)
     await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
     if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
+  }
+
+  #ingestOf(environment: Environment, newId: () => string): Ingest {
+    const { backend, quotaOf } = this.#options
+    return new Ingest({
+      records: backend.records,
+      blobs: backend.blobs,
+      committer: this.#committer,
+      quotas: quotaOf === undefined ? undefined : new Quotas(quotaOf),
+      deflate: this.#deflate,
+      budget: this.#memory.requests,
+      newId,
+      nowMs: () => this.#clock.now(),
+      recentEpoch: () => this.epochs.recent(),
+      environment,
+      onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
+      onUnapplied: (pack) => this.#applyLater(pack),
+    })
+  }
+
+  #sweepOf(environment: Environment): BlobSweep {
+    const { records, blobs } = this.#options.backend
+    const dropRetired: BlobSweepParts['dropRetired'] = (...due) => this.compactor.dropRetired(...due)
+    return new BlobSweep({ records, blobs, epochs: this.epochs, environment, dropRetired })
   }
 
   async #sweepBlobs(): Promise<void> {

@@ -163,9 +163,7 @@ const IN_REMOVING: readonly Mutant[] = [
   {
     name: 'the commit of a pack does not look at the mark of its blob',
     path: COMMITTER,
-    replace: [
-      ['[...change.expect, { key: mark, value: undefined }]', 'change.expect'],
-    ],
+    replace: [['[...change.expect, { key: mark, value: undefined }]', 'change.expect']],
   },
   {
     name: 'packs are remembered without their generation',

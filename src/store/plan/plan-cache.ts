@@ -257,9 +257,7 @@ export class PlanCache {
 
   /** Whether the loaded plan is still the one that counts. */
   async #isCurrent(plan: LoadedPlan, project: ProjectView, key: Uint8Array): Promise<boolean> {
-    return (
-      (await this.#stored.stillNames(plan, project, key)) && (await holdsInLayout(this.#parts, plan, project, key))
-    )
+    return (await this.#stored.stillNames(plan, project, key)) && (await holdsInLayout(this.#parts, plan, project, key))
   }
 
   /** A complete plan always holds. Others do while everything that was absent still is. */

@@ -43,8 +43,7 @@ export class PlanRecords {
   async put(projectId: string, { key, value, blobName }: PlanEntry, before: Uint8Array | undefined): Promise<boolean> {
     const { records, blobs, recentEpoch } = this.#parts
     const replaced = before === undefined ? undefined : blobNamedBy(projectId, key, before)
-    const mark =
-      replaced === undefined ? [] : [condemnedBlobEntry(projectId, replaced, await recentEpoch())]
+    const mark = replaced === undefined ? [] : [condemnedBlobEntry(projectId, replaced, await recentEpoch())]
     const { ok } = await records.commit({
       put: [{ key, value }, ...mark],
       expect: [

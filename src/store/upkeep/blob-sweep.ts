@@ -29,7 +29,11 @@ export interface BlobSweepParts {
   readonly epochs: StoreEpochs
   readonly environment: Pick<Environment, 'monotonicMs'>
   /** Removes the records of packs that were merged, as far as their blobs are due. */
-  readonly dropRetired: (projectId: string, isDue: (blobName: string) => boolean, signal: AbortSignal) => Promise<unknown>
+  readonly dropRetired: (
+    projectId: string,
+    isDue: (blobName: string) => boolean,
+    signal: AbortSignal,
+  ) => Promise<unknown>
 }
 
 interface Mark extends Entry {
@@ -128,10 +132,12 @@ export class BlobSweep {
     const { records } = this.#parts
     const named = new Set<string>()
     for await (const entries of records.range(keyBounds('pack', projectId), { signal })) {
-      for (const { key, value } of entries) named.add(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))
+      for (const { key, value } of entries)
+        named.add(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))
     }
     for await (const entries of records.range(keyBounds('plan', projectId), { signal })) {
-      for (const { key, value } of entries) named.add(planBlobName(keyParts(key)[0], decodePlanRecord(key, value).planId))
+      for (const { key, value } of entries)
+        named.add(planBlobName(keyParts(key)[0], decodePlanRecord(key, value).planId))
     }
     return named
   }
