@@ -5,7 +5,17 @@ import type { StorageBackend } from '../../../src/storage/backend.ts'
 import { reindexStore } from '../../../src/store/upkeep/reindex.ts'
 import { type Collecting, node, OLDER_THAN, openCollecting, PROJECT, UNDO } from '../collect/collecting.ts'
 import { hooked } from '../failures.ts'
-import { assertSound, collected, download, heldOf, type Made, measureStorage, never, openStore, put } from '../support.ts'
+import {
+  assertSound,
+  collected,
+  download,
+  heldOf,
+  type Made,
+  measureStorage,
+  never,
+  openStore,
+  put,
+} from '../support.ts'
 
 /** Random digits do not compress, so that what leaves the disk can be seen. */
 function padding(seed: string): string {

@@ -19,7 +19,9 @@ async function plannedRoots({ records }: StorageBackend): Promise<string[]> {
 }
 
 /** A store over the same storage, and the plans that it makes. */
-async function watched(backend: StorageBackend): Promise<Awaited<ReturnType<typeof openStore>> & { plans: () => number }> {
+async function watched(
+  backend: StorageBackend,
+): Promise<Awaited<ReturnType<typeof openStore>> & { plans: () => number }> {
   let made = 0
   const opened = await openStore(
     hooked(backend, (call, name, work) => {
