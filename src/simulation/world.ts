@@ -81,7 +81,7 @@ export class World {
       rootsOf: () => [],
       onPowerLoss: () => this.servers.forEach((server) => server.crash()),
       onError: (error) => {
-        if (!this.isExpected(error, undefined, true) && !this.#isReplacedPlan(error)) this.broken(error)
+        if (!this.isExpected(error, undefined, true)) this.broken(error)
       },
     })
   }
@@ -148,11 +148,6 @@ export class World {
   /** Resolves when somebody's own storage is closed. */
   async closed(): Promise<void> {
     await this.#shared?.closed()
-  }
-
-  /** Another server put its plan in the place of one that was just being loaded. */
-  #isReplacedPlan(error: unknown): boolean {
-    return this.plan.servers > 1 && /^the storage holds no blob named \w+\/plan-/.test((error as Error).message)
   }
 
   #connect(parts: ConnectionParts, over: Promise<void>, storage = this.#storage): Connection {

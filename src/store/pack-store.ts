@@ -31,7 +31,8 @@ import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
-import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
+import { BlobSweep, type BlobSweepParts } from './upkeep/blob-sweep.ts'
+import { applyPack, applyPending } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
 import { UnappliedPacks } from './ingest/unapplied-packs.ts'
@@ -83,6 +84,7 @@ export class PackStore implements GraphStore {
   readonly collector: PackCollector
   readonly compactor: PackCompactor
   readonly #janitor: BackgroundLoop
+  readonly #sweep: BlobSweep
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -105,6 +107,7 @@ export class PackStore implements GraphStore {
     this.epochs = new EpochCounter(records, environment)
     this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
     this.#options = options
+    this.#sweep = this.#sweepOf(environment)
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
@@ -119,6 +122,7 @@ export class PackStore implements GraphStore {
       newId,
       environment,
       budget: memory.requests,
+      recentEpoch: () => this.epochs.recent(),
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
@@ -142,20 +146,7 @@ export class PackStore implements GraphStore {
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
-    this.#ingest = new Ingest({
-      records,
-      blobs,
-      committer: this.#committer,
-      quotas: options.quotaOf === undefined ? undefined : new Quotas(options.quotaOf),
-      deflate: this.#deflate,
-      budget: memory.requests,
-      newId,
-      nowMs: () => this.#clock.now(),
-      recentEpoch: () => this.epochs.recent(),
-      environment,
-      onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
-      onUnapplied: (pack) => this.#applyLater(pack),
-    })
+    this.#ingest = this.#ingestOf(environment, newId)
   }
 
   /**
@@ -237,14 +228,45 @@ export class PackStore implements GraphStore {
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
     this.#inBackground(() => this.compactor.finishOpenMerges((error) => this.#reportUnlessClosing(error), signal))
     this.#janitor.later()
-    this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
+    this.#inBackground(() => this.#sweepBlobs())
   }
 
-  /** Advances the store's own time, and ends merges that were cut off. */
+  /** Advances the store's own time, and ends merges that were cut off. The server that advances the time also sweeps. */
   async #lookAround(): Promise<void> {
     const onError = (error: unknown): void => this.#reportUnlessClosing(error)
-    await this.epochs.advanceWhenDue().catch(onError)
+    const isAdvanced = await this.epochs.advanceWhenDue().catch(onError)
     await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
+    if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
+  }
+
+  #ingestOf(environment: Environment, newId: () => string): Ingest {
+    const { backend, quotaOf } = this.#options
+    return new Ingest({
+      records: backend.records,
+      blobs: backend.blobs,
+      committer: this.#committer,
+      quotas: quotaOf === undefined ? undefined : new Quotas(quotaOf),
+      deflate: this.#deflate,
+      budget: this.#memory.requests,
+      newId,
+      nowMs: () => this.#clock.now(),
+      recentEpoch: () => this.epochs.recent(),
+      environment,
+      onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
+      onUnapplied: (pack) => this.#applyLater(pack),
+    })
+  }
+
+  #sweepOf(environment: Environment): BlobSweep {
+    const { records, blobs } = this.#options.backend
+    const dropRetired: BlobSweepParts['dropRetired'] = (...due) => this.compactor.dropRetired(...due)
+    return new BlobSweep({ records, blobs, epochs: this.epochs, environment, dropRetired })
+  }
+
+  async #sweepBlobs(): Promise<void> {
+    const { signal } = this.#closing
+    await this.#sweep.removeCondemned(signal)
+    await this.#sweep.condemnUnnamed(signal)
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {

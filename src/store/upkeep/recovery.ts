@@ -1,25 +1,11 @@
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { type CommittedPack, type Committer, projectRemoved } from '../ingest/committer.ts'
-import {
-  isOfExtension,
-  keyBounds,
-  keyParts,
-  packBlobName,
-  packKey,
-  parseHex,
-  planBlobName,
-  projectFolder,
-} from '../records/keys.ts'
+import { keyBounds, keyParts, packKey, parseHex } from '../records/keys.ts'
 import { onlyIfDamaged, packOf, readTables } from '../records/pack-catalog.ts'
 import { decodePackRecord } from '../records/pack-record.ts'
 import { isRemoved, readHead } from '../records/projects.ts'
-import { decodeMark, decodePlanRecord } from '../records/records.ts'
-import { isTombstone } from './tombstone.ts'
-
-/** Blobs that no record names are kept this long: an upload whose commit is on its way may be about to name one. */
-const ORPHAN_GRACE_MS = 60 * 60_000
-const REMOVALS_AT_ONCE = 256
+import { decodeMark } from '../records/records.ts'
 
 export interface RecoveryParts {
   readonly records: RecordStore
@@ -64,40 +50,5 @@ export async function applyPack({ records, blobs, committer }: RecoveryParts, pa
     onlyIfDamaged(error)
     const { head } = await readHead(records, pack.projectId)
     throw isRemoved(head, pack.generation) ? projectRemoved() : error
-  }
-}
-
-/**
- * Removes blobs that no record names: uploads that failed or were cut off before their commit, and plans that were
- * replaced. Only for projects that have a record: if the records were lost, `reindex` needs every blob.
- */
-export async function sweepOrphans(
-  { records, blobs }: RecoveryParts,
-  nowMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const candidates = new Set<string>()
-  for await (const batch of blobs.list('', { signal })) {
-    for (const { name, modifiedAtMs } of batch) {
-      if (modifiedAtMs < nowMs - ORPHAN_GRACE_MS && !isTombstone(name) && !isOfExtension(name)) candidates.add(name)
-    }
-  }
-  if (candidates.size === 0) return
-  const folders = new Set<string>()
-  for await (const entries of records.range(keyBounds('head'), { signal })) {
-    for (const { key } of entries) folders.add(projectFolder(keyParts(key)[0]))
-  }
-  for await (const entries of records.range(keyBounds('pack'), { signal })) {
-    for (const { key, value } of entries)
-      candidates.delete(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))
-  }
-  for await (const entries of records.range(keyBounds('plan'), { signal })) {
-    for (const { key, value } of entries)
-      candidates.delete(planBlobName(keyParts(key)[0], decodePlanRecord(key, value).planId))
-  }
-  const orphans = [...candidates].filter((name) => folders.has(name.split('/')[0]))
-  for (let i = 0; i < orphans.length; i += REMOVALS_AT_ONCE) {
-    signal.throwIfAborted()
-    await blobs.remove(orphans.slice(i, i + REMOVALS_AT_ONCE))
   }
 }
