@@ -63,9 +63,11 @@ async function rootsIn(store: PackStore): Promise<readonly GraphRoot[]> {
 
 async function collect({ random, collecting: { stores } }: Model): Promise<void> {
   const store = anyOf(random, stores)
-  await store.collector.collect(PROJECT, () => rootsIn(store), TERMS).catch((error: StowageError) => {
-    assert.equal(error.code, 'overloaded', error.stack)
-  })
+  await store.collector
+    .collect(PROJECT, () => rootsIn(store), TERMS)
+    .catch((error: StowageError) => {
+      assert.equal(error.code, 'overloaded', error.stack)
+    })
 }
 
 async function undo({ random, collecting: { stores } }: Model): Promise<void> {
