@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
-import { BLOCK_COMPRESSION_LEVEL, DeflatePool } from '../compression/deflate-pool.ts'
+import { DeflatePool } from '../compression/deflate-pool.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
@@ -41,6 +41,8 @@ import { UnappliedPacks } from './ingest/unapplied-packs.ts'
 export type { QuotaOf } from './ingest/quotas.ts'
 
 const MB = 1_048_576
+/** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
+const BLOCK_COMPRESSION_LEVEL = 4
 
 /** How often the janitor looks whether an epoch has lasted long enough. */
 const EPOCH_LOOK_INTERVAL_MS = 60_000
