@@ -119,7 +119,9 @@ export class PackStore implements GraphStore {
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
     this.#watcher = this.#watcherOf()
-    this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, environment, committer: this.#committer }, pack))
+    this.#unapplied = new UnappliedPacks((pack) =>
+      applyPack({ records, blobs, environment, committer: this.#committer }, pack),
+    )
     this.#catalog = new PackCatalog({ records, blobs, environment }, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
     const planParts = {

@@ -158,7 +158,10 @@ test('cut or extended tables are refused', async () => {
 
 test('compressed tables are the same, smaller, and refused when they are damaged', async () => {
   const pool = new DeflatePool({ level: 6, concurrency: 1 })
-  const objects = Array.from({ length: 200 }, (_, i): Made => ({ id: `id-${i}`, next: { referencedId: `id-${i + 1}` } }))
+  const objects = Array.from({ length: 200 }, (_, i): Made => ({
+    id: `id-${i}`,
+    next: { referencedId: `id-${i + 1}` },
+  }))
   const tables = await tablesOf(objects)
   const plain = encoded(tables, 4_096)
   const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw)))

@@ -30,5 +30,6 @@ export async function deflateTables(
 export async function decodeTables(bytes: Uint8Array, environment: Environment): Promise<PackTables> {
   const { sections, trailer } = divideTables(bytes)
   if ((trailer.features & DEFLATED_SECTIONS) === 0) return decodeSections(sections, trailer)
-  return decodeSections(await inflateFragments(sections, trailer.inflatedBytes, environment), trailer)
+  const raw = await inflateFragments(sections, trailer.inflatedBytes, environment)
+  return decodeSections(new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength), trailer)
 }

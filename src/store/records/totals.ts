@@ -109,7 +109,11 @@ async function countPacks(parts: Parts, { projectId, generation }: StoredProject
 }
 
 /** For a damaged pack only the record is counted: damage to stored data must not keep uploads out. */
-async function totalsOfPack({ records, blobs, environment }: Parts, project: ProjectView, pack: Pack): Promise<ProjectTotals> {
+async function totalsOfPack(
+  { records, blobs, environment }: Parts,
+  project: ProjectView,
+  pack: Pack,
+): Promise<ProjectTotals> {
   const { record } = pack
   const storedBytes = record.packBytes
   if (record.state === 'merging' || isRetired(record, project.layout)) return NO_TOTALS

@@ -47,9 +47,15 @@ export async function applyMarked(parts: RecoveryParts, mark: Entry): Promise<vo
 }
 
 /** Applies a pack from its own tables. Throws `project_removed` if a sweep has taken it with its project. */
-export async function applyPack({ records, blobs, committer, environment }: RecoveryParts, pack: CommittedPack): Promise<void> {
+export async function applyPack(
+  { records, blobs, committer, environment }: RecoveryParts,
+  pack: CommittedPack,
+): Promise<void> {
   try {
-    await committer.apply(pack, await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), environment))
+    await committer.apply(
+      pack,
+      await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), environment),
+    )
   } catch (error) {
     onlyIfDamaged(error)
     const { head } = await readHead(records, pack.projectId)
