@@ -2,7 +2,7 @@ import { readRecords } from '../operations/read-object.ts'
 import type { ObjectCursor } from '../object/graph-store.ts'
 import type { Pin } from '../object/roots.ts'
 import { addOnce, type Destination } from './client.ts'
-import type { PlannedPin, PlannedUnpin } from './operations.ts'
+import type { PlannedCompaction, PlannedPin, PlannedUnpin } from './operations.ts'
 import { Violation } from './oracle.ts'
 import type { SimulatedProcess } from './process.ts'
 import { codeOf } from './expectations.ts'
@@ -65,6 +65,23 @@ export async function lookAtPins({
   oracle.end(span)
   book.saw(pins, span)
   return pins
+}
+
+/** Merges the packs of the project, if it holds anything. */
+export async function compact({ all }: PlannedCompaction, to: Destination): Promise<void> {
+  await unlessEmpty(to, () => to.project.compact({ all, signal: to.signal }))
+}
+
+/** `undefined` for a project that may be empty. */
+async function unlessEmpty<T>({ oracle }: Destination, work: () => Promise<T>): Promise<T | undefined> {
+  const span = oracle.begin()
+  try {
+    return await work()
+  } catch (error) {
+    oracle.end(span)
+    if (codeOf(error) === 'not_found' && ![...oracle.ids].some((id) => oracle.isThere(id, span))) return undefined
+    throw error
+  }
 }
 
 /** The texts of each page of an export, from its beginning to what was there when it began. */

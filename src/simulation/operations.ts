@@ -64,6 +64,18 @@ export interface PlannedCount extends Planned {
   readonly kind: 'usage'
 }
 
+/** Merges packs. */
+export interface PlannedCompaction extends Planned {
+  readonly kind: 'compact'
+  readonly all: boolean
+}
+
+/** Time passes while nobody asks for anything: so many epochs of the store. */
+export interface PlannedAge extends Planned {
+  readonly kind: 'age'
+  readonly epochs: number
+}
+
 /** All servers are stopped, and an operator checks the storage, or has its records written anew. */
 export interface PlannedMaintenance extends Planned {
   readonly kind: 'maintenance'
@@ -85,10 +97,12 @@ export type Operation =
   | PlannedUnpin
   | PlannedExport
   | PlannedCount
+  | PlannedCompaction
+  | PlannedAge
   | PlannedMaintenance
   | PlannedRestart
 /** An action that one server serves. */
-export type ServedOperation = Exclude<Operation, PlannedRestart | PlannedMaintenance>
+export type ServedOperation = Exclude<Operation, PlannedRestart | PlannedMaintenance | PlannedAge>
 export type OperationKind = Operation['kind']
 
 /** The operation without its place. */

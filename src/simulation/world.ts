@@ -1,4 +1,5 @@
 import { asGuarded } from '../storage/guard.ts'
+import { EpochCounter } from '../store/upkeep/epochs.ts'
 import { SimulatedBackend } from './backend.ts'
 import type { ConnectionParts } from './calls.ts'
 import { type Destination, SimulatedClient } from './client.ts'
@@ -119,6 +120,14 @@ export class World {
   async stop(server: SimulatedServer, graceMs: number): Promise<void> {
     this.#restarts++
     await server.stop(graceMs)
+  }
+
+  /** So many epochs of the store pass. */
+  async age(epochs: number): Promise<void> {
+    const { process, connection, end } = this.process(`age ${this.scheduler.count}`, () => undefined)
+    const counter = new EpochCounter(connection.records, process)
+    for (let left = epochs; left > 0; left--) await counter.advance()
+    end()
   }
 
   /** Bytes of everything that is stored. */
