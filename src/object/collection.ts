@@ -1,8 +1,9 @@
+import type { StoreEpoch } from './epochs.ts'
 import type { GraphRoot } from './roots.ts'
 
 /**
  * Reads the roots of a project, in any order. The store calls it when it needs them: after it has noted the epoch and
- * the layout, and again before it frees anything.
+ * the layout.
  */
 export type ReadRoots = () => Promise<readonly GraphRoot[]>
 
@@ -155,7 +156,8 @@ export interface GraphCollector {
   unreferenced(projectId: string, roots: ReadRoots, options: UnreferencedOptions): Promise<UnreferencedPage | undefined>
   /**
    * Before a root is committed: makes the condemned objects of its closure live again. Throws `objects_missing` if one
-   * of them was freed meanwhile. Does nothing for an object that is not held.
+   * of them was freed meanwhile. Does nothing for an object that is not held. The commit of the root must expect the
+   * epoch that this resolves to: then every collection that frees something sees the root.
    */
-  revive(projectId: string, rootObjectId: string, options: { readonly signal: AbortSignal }): Promise<void>
+  revive(projectId: string, rootObjectId: string, options: { readonly signal: AbortSignal }): Promise<StoreEpoch>
 }

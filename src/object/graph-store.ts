@@ -1,5 +1,6 @@
 import type { GraphCollector } from './collection.ts'
 import type { GraphCompactor } from './compaction.ts'
+import type { StoreEpochs } from './epochs.ts'
 import type { PinStore, UsageCounter } from './roots.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { ObjectBatch } from './batch.ts'
@@ -135,21 +136,6 @@ export interface ObjectPage {
 export interface ObjectPager {
   /** `undefined` if the project does not exist. Throws `conflict` for a cursor of a generation that was removed. */
   page(projectId: string, options: ObjectPageOptions): Promise<ObjectPage | undefined>
-}
-
-/**
- * The store's own time, which no server's clock can make leap: what waits for a period of grace counts it in epochs.
- */
-export interface StoreEpochs {
-  /** How long an epoch lasts at least. */
-  readonly epochMs: number
-  current(): Promise<StoreEpoch>
-}
-
-/** The epoch as it was read. A commit with the expectation fails when the next one has begun meanwhile. */
-export interface StoreEpoch {
-  readonly number: number
-  readonly expectation: { readonly key: Uint8Array; readonly value: Uint8Array | undefined }
 }
 
 export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector, ClosureSelector, ProjectCatalog {

@@ -3,7 +3,8 @@ import type { Clock } from '../environment.ts'
 import type { Guard } from '../http/core.ts'
 import type { Resource } from '../http/router.ts'
 import type { Limits } from '../limits.ts'
-import type { ClosureSelector, GraphStore, StoreEpochs } from '../object/graph-store.ts'
+import type { StoreEpochs } from '../object/epochs.ts'
+import type { ClosureSelector, GraphStore } from '../object/graph-store.ts'
 import type { GraphRoot, PinStore, ProjectUsage } from '../object/roots.ts'
 import type { Logger } from '../logger.ts'
 import type { EventDispatcher } from '../events/event-dispatcher.ts'
@@ -15,7 +16,7 @@ import type { ProjectUpkeep } from './project-upkeep.ts'
 export interface ServiceContext<H> {
   /** `undefined` over a host's own `ObjectStore`. Keys of records begin with the kind `x` and blob names with `x/`: all others are the object store's. */
   readonly backend: StorageBackend | undefined
-  readonly graphs: ClosureSelector & Pick<GraphStore, 'pager'>
+  readonly graphs: ClosureSelector & Pick<GraphStore, 'pager' | 'collector'>
   /** The store's own time, for periods of grace. `undefined` over a host's own `ObjectStore`. */
   readonly epochs: StoreEpochs | undefined
   /** Objects that are kept with everything below them. `undefined` over a host's own `ObjectStore`. */

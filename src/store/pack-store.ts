@@ -16,6 +16,7 @@ import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
+import { PackCollector } from './collect/collector.ts'
 import type { PackCompactor } from './compact/compactor.ts'
 import { openCompactor } from './compact/open.ts'
 import { GraphReader } from './graph-reader.ts'
@@ -79,6 +80,7 @@ export class PackStore implements GraphStore {
   readonly epochs: EpochCounter
   readonly pins: PinRecords
   readonly usages: UsageCache
+  readonly collector: PackCollector
   readonly compactor: PackCompactor
   readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
@@ -133,8 +135,10 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
-    this.pins = new PinRecords({ records, clock: this.#clock, newId })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
+    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, closureOf, closing })
+    const revive = this.collector.revive.bind(this.collector)
+    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })

@@ -60,6 +60,8 @@ function leastText({ pattern = '', minLength = 0 }: Schema): string {
     '1.0.0',
     '00000000',
     '2026-01-01T00:00:00.000Z',
+    // A public key (X25519).
+    'MCowBQYDK2VuAyEAhSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo',
   ]
   const text = texts.find((one) => one.length >= minLength && new RegExp(pattern, 'u').test(one))
   if (text === undefined) throw new Error(`no text here fits the pattern ${pattern}`)

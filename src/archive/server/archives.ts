@@ -20,6 +20,7 @@ import { quoted } from '../../object/id.ts'
 import type { ServiceContext, ServiceExtension } from '../../service/extension.ts'
 import { importArtifact } from './artifact-import.ts'
 import { ARCHIVES_AREA } from './openapi.ts'
+import { RECIPIENT_TEXT } from './recipient-key.ts'
 import { type ImportOutcome, RecordImport } from './record-import.ts'
 import { IMPORTED_RECORDS } from './record-shapes.ts'
 import { SecretExport, type SecretRecipients } from './secret-export.ts'
@@ -47,6 +48,7 @@ const IMPORT = '/api/v1/projects/:projectId/import'
 const PAGE_BYTES = 4 * 1_048_576
 const BODY_BYTES_MAX = 16 * 1_048_576
 const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
+const SEALED_FOR = new RegExp(RECIPIENT_TEXT)
 const SHA256 = /^[0-9a-f]{64}$/
 const COMPRESSION_LEVEL = 1
 
@@ -138,6 +140,8 @@ function sealedResource<H>(
         checkNoRun(await guard(exchange, 'write'))
         const { sealedFor, ...request } = readQuery(exchange, 'sealedFor')
         checkPage(request)
+        if (sealedFor !== undefined && !SEALED_FOR.test(sealedFor))
+          throw new StowageError('invalid_request', "sealedFor must be a public key: base64url of its DER's bytes")
         const recipient = sealedFor === undefined ? undefined : secretExport.recipient(sealedFor)
         const { projectId } = exchange.params
         const scope = await store.scope(projectId)

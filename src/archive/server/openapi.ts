@@ -22,6 +22,7 @@ import { errorResponses, headersOf, headOf, optionsOf } from '../../openapi/desc
 import type { Header, Operation, Parameter, Response, Schema } from '../../openapi/description/types.ts'
 import { RECORD_SHAPES } from './record-shapes.ts'
 import { DOOR, lines, PROJECT_ID, ROOT, WALL } from '../../openapi/objects/examples.ts'
+import { RECIPIENT_TEXT } from './recipient-key.ts'
 
 /**
  * What archives add to the description of a service. It stands alone: it names no schema of automation, since a service
@@ -259,7 +260,7 @@ const SEALED_FOR: Parameter = {
   name: 'sealedFor',
   in: 'query',
   description: 'A public key, X25519, EC or RSA: base64url of its DER (SubjectPublicKeyInfo).',
-  schema: { type: 'string', pattern: '^[\\w-]+$', maxLength: 4_096 },
+  schema: { type: 'string', pattern: RECIPIENT_TEXT },
   examples: { x25519: { value: 'MCowBQYDK2VuAyEAhSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo' } },
 }
 const SOURCE_ID: Parameter = {

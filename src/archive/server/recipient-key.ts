@@ -9,6 +9,9 @@ const ALGORITHMS: Readonly<Record<string, string>> = {
 }
 const RSA_BITS_MIN = 2_048
 
+/** A public key in a request: base64url of DER, which begins with a sequence. The shortest is X25519. */
+export const RECIPIENT_TEXT = '^M[\\w-]{58,4095}$'
+
 /** The key pair for which secrets leave a server; only the holder of its private half opens them. */
 export interface RecipientKey {
   /** The SHA-256 of the public key as DER, base64url. */
@@ -31,7 +34,12 @@ export function recipientKey(key: string | KeyObject): RecipientKey {
       'invalid_request',
       `secrets are sealed for keys of the types X25519, EC and RSA (of ${RSA_BITS_MIN} bits or more), and this one is ${asymmetricKeyType || 'of another type'}`,
     )
-  return { id: createHash('sha256').update(derOf(publicKey)).digest('base64url'), algorithm, publicKey }
+  return { id: idOf(derOf(publicKey)), algorithm, publicKey }
+}
+
+/** The id of the key that a request names, whether or not it is one. */
+export function recipientId(text: string): string {
+  return idOf(Buffer.from(text, 'base64url'))
 }
 
 /** The public key as a parameter of a request. */
@@ -51,4 +59,8 @@ function publicKeyOf(text: string): KeyObject {
 
 function derOf(publicKey: KeyObject): Buffer {
   return publicKey.export({ format: 'der', type: 'spki' })
+}
+
+function idOf(der: Uint8Array): string {
+  return createHash('sha256').update(der).digest('base64url')
 }

@@ -23,13 +23,14 @@ import type { Model, RunDetails, Version } from '../../automation-server/schemas
 import type { JsonObject, LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
-import type { ClosureSelector } from '../../object/graph-store.ts'
+import type { StoreEpoch } from '../../object/epochs.ts'
+import type { ClosureSelector, GraphStore } from '../../object/graph-store.ts'
 import type { Pin, PinStore } from '../../object/roots.ts'
 import type { AnnotationPart, ImportedRecord, LogPart, MirrorMark, SealedAutomation } from './record-shapes.ts'
 
 export interface RecordImportParts {
   readonly store: AutomationStore
-  readonly graphs: ClosureSelector
+  readonly graphs: ClosureSelector & Pick<GraphStore, 'collector'>
   readonly pins: PinStore | undefined
   readonly limits: AutomationLimits
   /** With the keys of the moment. */
@@ -110,7 +111,9 @@ export class RecordImport {
       // Items that were deleted here stay deleted.
       if (model.value.deletion !== null) return 'unchanged'
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
-      return stored === undefined ? this.#newVersion(scope, model, version) : this.#knownVersion(scope, stored, version)
+      if (stored !== undefined) return this.#knownVersion(scope, stored, version)
+      const epoch = await this.#parts.graphs.collector?.revive(projectId, version.rootObjectId, { signal })
+      return this.#newVersion(scope, model, version, epoch)
     })
   }
 
@@ -118,6 +121,7 @@ export class RecordImport {
     scope: ProjectScope,
     { key: modelKey, bytes, value: model }: Stored<ModelRecord>,
     version: Version,
+    epoch: StoreEpoch | undefined,
   ): Promise<ImportOutcome | undefined> {
     const { store } = this.#parts
     const key = projectKey(scope, 'version', version.modelId, version.id)
@@ -130,7 +134,7 @@ export class RecordImport {
     }
     const change = {
       put: [store.entry(key, record), store.entry(modelKey, changed)],
-      expect: [{ key: modelKey, value: bytes }, expectAbsent(key)],
+      expect: [{ key: modelKey, value: bytes }, expectAbsent(key), ...(epoch === undefined ? [] : [epoch.expectation])],
     }
     return (await store.commit(scope, change)) ? 'created' : undefined
   }

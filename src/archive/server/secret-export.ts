@@ -2,7 +2,7 @@ import { CompactEncrypt } from 'jose'
 import type { AutomationRecord } from '../../automation-server/domain/automations.ts'
 import type { SecretBox } from '../../automation-server/domain/secrets.ts'
 import { StowageError } from '../../errors.ts'
-import { type RecipientKey, recipientKey } from './recipient-key.ts'
+import { recipientId, type RecipientKey, recipientKey } from './recipient-key.ts'
 
 /** Who may have secrets sealed for them: public keys as PEM, or `any` key that a caller names. */
 export type SecretRecipients = readonly string[] | 'any'
@@ -27,13 +27,15 @@ export class SecretExport {
     this.#secrets = secrets
   }
 
-  /** Throws `invalid_request` for a key that is none, `forbidden` for one that the operator has not named. */
+  /** Throws `forbidden` for a key that the operator has not named; if all are allowed, `invalid_request` for a text that is no key. */
   recipient(text: string): RecipientKey {
-    const key = recipientKey(text)
-    if (this.#recipients === 'any' || this.#recipients.some(({ id }) => id === key.id)) return key
+    if (this.#recipients === 'any') return recipientKey(text)
+    const id = recipientId(text)
+    const named = this.#recipients.find((one) => one.id === id)
+    if (named !== undefined) return named
     throw new StowageError(
       'forbidden',
-      `this server does not seal secrets for the key ${key.id}; its operator names such keys (secretRecipients, stowage serve --secret-recipient)`,
+      `this server does not seal secrets for the key ${id}; its operator names such keys (secretRecipients, stowage serve --secret-recipient)`,
     )
   }
 

@@ -1,4 +1,4 @@
-import type { StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
 import { generationText, globalKey, projectKey } from '../records/keys.ts'
 import { expectSame, type ProjectScope, type Stored } from '../records/store.ts'
 import { checkResourceId, notFoundError, PAGE_ITEMS_MAX } from '../schemas/checks.ts'

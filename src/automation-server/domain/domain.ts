@@ -1,5 +1,5 @@
 import type { ServiceContext } from '../../service/extension.ts'
-import type { StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
 import type { AutomationLimits, RunTimes } from './options.ts'
 import { AutomationStore } from '../records/store.ts'
 import type {

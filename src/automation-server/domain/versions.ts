@@ -3,7 +3,7 @@ import { StowageError } from '../../errors.ts'
 import { checkObjectId, quoted } from '../../object/id.ts'
 import type { GraphRoot } from '../../object/roots.ts'
 import type { Selection } from '../../object/selection.ts'
-import type { Change } from '../../storage/backend.ts'
+import type { Change, Expectation } from '../../storage/backend.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { boundsOf, globalKey, generationText, projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
@@ -84,9 +84,10 @@ export class Versions {
       const scope = await store.scope(projectId)
       if (scope === undefined) throw notFoundError('model', modelId)
       const model = await models.live(scope, modelId)
+      const expect = await this.#revive(projectId, wanted.rootObjectId, options.signal)
       return options.run === undefined
-        ? this.#commit(scope, model, wanted)
-        : this.#commitOfRun(scope, model, wanted, options.run)
+        ? this.#commit(scope, model, wanted, expect)
+        : this.#commitOfRun(scope, model, wanted, { ...options.run, expect })
     })
     return versionView(record)
   }
@@ -185,20 +186,29 @@ export class Versions {
     }
   }
 
+  /** What is to be collected is wanted again; the commit must not come later than the epoch of this. */
+  async #revive(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<readonly Expectation[]> {
+    const epoch = await this.#parts.graphs.collector?.revive(projectId, rootObjectId, { signal })
+    return epoch === undefined ? [] : [epoch.expectation]
+  }
+
   async #commit(
     scope: ProjectScope,
     model: Stored<ModelRecord>,
     wanted: NewModelVersion,
+    expect: readonly Expectation[],
   ): Promise<VersionRecord | undefined> {
     const record = this.#newRecord(model, wanted, { runId: null, chain: [] })
-    return (await this.#parts.store.commit(scope, this.#change(scope, model, record))) ? record : undefined
+    const change = this.#change(scope, model, record)
+    const isMade = await this.#parts.store.commit(scope, { ...change, expect: [...change.expect, ...expect] })
+    return isMade ? record : undefined
   }
 
   async #commitOfRun(
     scope: ProjectScope,
     model: Stored<ModelRecord>,
     wanted: NewModelVersion,
-    { projectId, runId, attempt, idempotencyKey }: OfRun,
+    { projectId, runId, attempt, idempotencyKey, expect }: OfRun & { readonly expect: readonly Expectation[] },
   ): Promise<VersionRecord | undefined> {
     const { store, limits } = this.#parts
     const isOwn = projectId === scope.projectId
@@ -231,9 +241,8 @@ export class Versions {
       store.entry(run.key, { ...run.value, createdVersions, revision: run.value.revision + 1 }),
       store.entry(once, { modelId: record.modelId, versionId: record.id }),
     ]
-    return (await store.commit(scope, { put, expect: [...change.expect, expectSame(run), expectAbsent(once)] }))
-      ? record
-      : undefined
+    const all = [...change.expect, expectSame(run), expectAbsent(once), ...expect]
+    return (await store.commit(scope, { put, expect: all })) ? record : undefined
   }
 
   #newRecord(

@@ -3,7 +3,7 @@ import type { Answer, Exchange } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import type { ArtifactRecord, Artifacts } from '../domain/artifacts.ts'
 import type { HttpDeps } from './deps.ts'
-import { resourceOf } from './runs.ts'
+import { resource } from './handlers.ts'
 
 const ETAG_HEX_DIGITS = 32
 /** Characters of `attr-char` (RFC 8187 section 3.2.1) that `encodeURIComponent` leaves, though they are none. */
@@ -12,13 +12,15 @@ const NO_ATTR_CHARACTERS = /['()*]/g
 /** Files of runs, as files: whatever they hold, a browser saves them and runs nothing of them. */
 export function artifactResources<H>({ domain, context: { guard } }: HttpDeps<H>): readonly Resource<H>[] {
   return [
-    resourceOf('/api/v1/projects/:projectId/artifacts/:artifactId', 'GET', async (exchange) => {
-      await guard(exchange, 'read')
-      return artifactAnswer(
-        domain.artifacts,
-        await domain.artifacts.get(exchange.params.projectId, exchange.params.artifactId),
-        exchange,
-      )
+    resource('/api/v1/projects/:projectId/artifacts/:artifactId', {
+      GET: async (exchange) => {
+        await guard(exchange, 'read')
+        return artifactAnswer(
+          domain.artifacts,
+          await domain.artifacts.get(exchange.params.projectId, exchange.params.artifactId),
+          exchange,
+        )
+      },
     }),
   ]
 }

@@ -6,7 +6,8 @@ import type { Resource } from '../../http/router.ts'
 import { parsePosition, positionText, type RunEvent, runEvents } from '../domain/run-events.ts'
 import { isFinal } from '../domain/run-record.ts'
 import type { HttpDeps } from './deps.ts'
-import { resourceOf, RUNS } from './runs.ts'
+import { resource } from './handlers.ts'
+import { RUNS } from './runs.ts'
 
 /** How soon a browser reconnects after a connection broke. */
 const RETRY_MS = 2_000
@@ -36,33 +37,35 @@ export function eventResources<H>({ domain, context: { guard }, limits }: HttpDe
     }
   }
   return [
-    resourceOf(`${RUNS}/:runId/events`, 'GET', async (exchange): Promise<Answer> => {
-      const principal = await guard(exchange, 'read')
-      const {
-        headers,
-        signal,
-        params: { projectId, runId },
-      } = exchange
-      const last = headers.get('last-event-id')
-      const seen = last === null || last === '' ? BEGINNING : parsePosition(last)
-      const {
-        stored: { value: run },
-      } = await domain.changes.found(projectId, runId)
-      if (isFinal(run.status) && run.revision <= seen.revision && run.logLines <= seen.lines)
-        return { status: 204, headers: { 'Cache-Control': 'private, no-store' } }
-      const leave = entered(principal)
-      return {
-        status: 200,
-        headers: {
-          'Content-Type': 'text/event-stream; charset=utf-8',
-          'Cache-Control': 'private, no-store',
-          'X-Accel-Buffering': 'no',
-        },
-        body: written(
-          runEvents(domain, { projectId, runId }, seen, { signal, pollMs: POLL_MS, heartbeatMs: HEARTBEAT_MS }),
-        ),
-        release: leave,
-      }
+    resource(`${RUNS}/:runId/events`, {
+      GET: async (exchange): Promise<Answer> => {
+        const principal = await guard(exchange, 'read')
+        const {
+          headers,
+          signal,
+          params: { projectId, runId },
+        } = exchange
+        const last = headers.get('last-event-id')
+        const seen = last === null || last === '' ? BEGINNING : parsePosition(last)
+        const {
+          stored: { value: run },
+        } = await domain.changes.found(projectId, runId)
+        if (isFinal(run.status) && run.revision <= seen.revision && run.logLines <= seen.lines)
+          return { status: 204, headers: { 'Cache-Control': 'private, no-store' } }
+        const leave = entered(principal)
+        return {
+          status: 200,
+          headers: {
+            'Content-Type': 'text/event-stream; charset=utf-8',
+            'Cache-Control': 'private, no-store',
+            'X-Accel-Buffering': 'no',
+          },
+          body: written(
+            runEvents(domain, { projectId, runId }, seen, { signal, pollMs: POLL_MS, heartbeatMs: HEARTBEAT_MS }),
+          ),
+          release: leave,
+        }
+      },
     }),
   ]
 }

@@ -1,53 +1,32 @@
 import { StowageError } from '../../errors.ts'
 import type { Resource } from '../../http/router.ts'
 import type { PinStore } from '../../object/roots.ts'
-import { checkNoRun } from '../domain/run-access.ts'
 import { NEW_PIN } from '../schemas/shapes/keeping.ts'
 import type { ProjectUsage } from '../schemas/types.ts'
 import type { HttpDeps } from './deps.ts'
-import { checkParams, jsonAnswer, readJson } from './json.ts'
+import { handlersOf, resource } from './handlers.ts'
+import { readJson } from './json.ts'
 
 const PROJECT = '/api/v1/projects/:projectId'
 
 /** Pins, and the usage of a project. */
-export function keepingResources<H>({ context: { guard, pins, usage }, limits }: HttpDeps<H>): readonly Resource<H>[] {
+export function keepingResources<H>({ context, limits }: HttpDeps<H>): readonly Resource<H>[] {
+  const { pins, usage } = context
+  const { reading, changing, removing } = handlersOf(context)
   return [
-    {
-      path: `${PROJECT}/pins`,
-      check: checkParams,
-      operations: {
-        GET: async (exchange) => {
-          await guard(exchange, 'read')
-          return jsonAnswer(200, { items: await needed(pins).list(exchange.params.projectId) })
-        },
-        POST: async (exchange) => {
-          checkNoRun(await guard(exchange, 'write'))
-          const wanted = await readJson(exchange, limits.bodyBytesMax, NEW_PIN)
-          return jsonAnswer(201, await needed(pins).add(exchange.params.projectId, wanted))
-        },
-      },
-    },
-    {
-      path: `${PROJECT}/pins/:pinId`,
-      check: checkParams,
-      operations: {
-        DELETE: async (exchange) => {
-          checkNoRun(await guard(exchange, 'write'))
-          await needed(pins).remove(exchange.params.projectId, exchange.params.pinId)
-          return { status: 204, headers: { 'Cache-Control': 'private, no-store' } }
-        },
-      },
-    },
-    {
-      path: `${PROJECT}/usage`,
-      check: checkParams,
-      operations: {
-        GET: async (exchange) => {
-          await guard(exchange, 'read')
-          return jsonAnswer(200, usageView(await usage(exchange.params.projectId, exchange.signal)))
-        },
-      },
-    },
+    resource(`${PROJECT}/pins`, {
+      GET: reading(async ({ params }) => ({ items: await needed(pins).list(params.projectId) })),
+      POST: changing(async (exchange) => {
+        const wanted = await readJson(exchange, limits.bodyBytesMax, NEW_PIN)
+        return needed(pins).add(exchange.params.projectId, wanted)
+      }, 201),
+    }),
+    resource(`${PROJECT}/pins/:pinId`, {
+      DELETE: removing(({ params }) => needed(pins).remove(params.projectId, params.pinId)),
+    }),
+    resource(`${PROJECT}/usage`, {
+      GET: reading(async ({ params, signal }) => usageView(await usage(params.projectId, signal))),
+    }),
   ]
 }
 

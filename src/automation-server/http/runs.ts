@@ -1,56 +1,38 @@
 import type { Exchange } from '../../http/exchange.ts'
-import type { Method, Resource } from '../../http/router.ts'
-import { checkNoRun } from '../domain/run-access.ts'
+import type { Resource } from '../../http/router.ts'
 import { optional } from '../../openapi/description/shape.ts'
 import { ANNOTATION_LEVEL, RUN_STATUS } from '../schemas/shapes/reports.ts'
 import type { AnnotationFilter, RunFilter } from '../schemas/types.ts'
 import type { HttpDeps } from './deps.ts'
-import { checkParams, jsonAnswer, readQuery } from './json.ts'
+import { handlersOf, resource } from './handlers.ts'
+import { readQuery } from './json.ts'
 
 export const RUNS = '/api/v1/projects/:projectId/runs'
 const STATUS = optional(RUN_STATUS)
 const LEVEL = optional(ANNOTATION_LEVEL)
 
 /** Runs as people and pages see them. */
-export function runResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
-  const {
-    domain,
-    context: { guard },
-  } = deps
+export function runResources<H>({ domain, context }: HttpDeps<H>): readonly Resource<H>[] {
   const { runs } = domain
-  const reading = (path: string, read: (exchange: Exchange<H>) => Promise<unknown>): Resource<H> =>
-    resourceOf(path, 'GET', async (exchange) => {
-      await guard(exchange, 'read')
-      return jsonAnswer(200, await read(exchange))
-    })
+  const { reading, changing } = handlersOf(context)
   return [
-    reading(RUNS, (exchange) => runs.list(exchange.params.projectId, runFilter(exchange))),
-    reading(`${RUNS}/:runId`, ({ params }) => runs.get(params.projectId, params.runId)),
-    reading(`${RUNS}/:runId/annotations`, (exchange) =>
-      domain.listAnnotations(exchange.params.projectId, exchange.params.runId, annotationFilter(exchange)),
-    ),
-    reading(`${RUNS}/:runId/logs`, (exchange) =>
-      domain.listLogs(exchange.params.projectId, exchange.params.runId, readQuery(exchange)),
-    ),
-    resourceOf(`${RUNS}/:runId/cancel`, 'POST', async (exchange) => {
-      checkNoRun(await guard(exchange, 'write'))
-      return jsonAnswer(200, await runs.cancel(exchange.params.projectId, exchange.params.runId))
+    resource(RUNS, { GET: reading((exchange) => runs.list(exchange.params.projectId, runFilter(exchange))) }),
+    resource(`${RUNS}/:runId`, { GET: reading(({ params }) => runs.get(params.projectId, params.runId)) }),
+    resource(`${RUNS}/:runId/annotations`, {
+      GET: reading((exchange) =>
+        domain.listAnnotations(exchange.params.projectId, exchange.params.runId, annotationFilter(exchange)),
+      ),
     }),
-    resourceOf(`${RUNS}/:runId/rerun`, 'POST', async (exchange) => {
-      const startedBy = await guard(exchange, 'write')
-      checkNoRun(startedBy)
-      return jsonAnswer(201, await runs.rerun(exchange.params.projectId, exchange.params.runId, { startedBy }))
+    resource(`${RUNS}/:runId/logs`, {
+      GET: reading((exchange) =>
+        domain.listLogs(exchange.params.projectId, exchange.params.runId, readQuery(exchange)),
+      ),
+    }),
+    resource(`${RUNS}/:runId/cancel`, { POST: changing(({ params }) => runs.cancel(params.projectId, params.runId)) }),
+    resource(`${RUNS}/:runId/rerun`, {
+      POST: changing(({ params }, startedBy) => runs.rerun(params.projectId, params.runId, { startedBy }), 201),
     }),
   ]
-}
-
-/** A path with one method. */
-export function resourceOf<H>(
-  path: string,
-  method: Method,
-  operation: NonNullable<Resource<H>['operations']['GET']>,
-): Resource<H> {
-  return { path, check: checkParams, operations: { [method]: operation } }
 }
 
 function runFilter(exchange: Pick<Exchange<unknown>, 'query'>): RunFilter {

@@ -1,4 +1,4 @@
-import type { StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { AutomationRecord } from '../domain/automations.ts'
 import { deletedKey } from '../domain/deletion.ts'

@@ -1,14 +1,12 @@
-import { linkedAbort } from '../../async/abort.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import { SingleFlight } from '../../async/single-flight.ts'
-import type { MemoryBudget, Party } from '../../memory/memory-budget.ts'
+import type { Party } from '../../memory/memory-budget.ts'
 import type { ObjectLocation } from '../records/locator.ts'
 import { OutdatedViewError } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { firstPending } from '../records/projects.ts'
 import type { Closure } from './closure.ts'
-import { ClosureWalk, type WalkParts } from './closure-walk.ts'
-import { WalkMemory } from './walk-memory.ts'
+import { type WalkContext, withWalk } from './with-walk.ts'
 
 /** A walk that packs were moved away from begins again. */
 const WALKS_MAX = 3
@@ -31,13 +29,13 @@ export interface WalkedRoot {
 
 /** Walks, a few at a time, and one for all who ask for the same root. */
 export class SharedWalks {
-  readonly #parts: WalkParts & { readonly budget: MemoryBudget }
+  readonly #parts: WalkContext
   readonly #findAgain: (projectId: string, rootId: string, signal: AbortSignal) => Promise<FoundRoot | undefined>
   readonly #walks = new SingleFlight<Closure>()
   readonly #walking = new Semaphore(WALKS_AT_ONCE)
 
   constructor(
-    parts: WalkParts & { readonly budget: MemoryBudget },
+    parts: WalkContext,
     findAgain: (projectId: string, rootId: string, signal: AbortSignal) => Promise<FoundRoot | undefined>,
   ) {
     this.#parts = parts
@@ -66,24 +64,12 @@ export class SharedWalks {
    * first caller uses it.
    */
   async #walkOnce({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
-    const { records, catalog, environment, budget } = this.#parts
-    const pending = await firstPending(records, project)
+    const pending = await firstPending(this.#parts.records, project)
     const sequence = Math.min(pending ?? project.sequence, project.sequence)
     const walk = (signal: AbortSignal): Promise<Closure> =>
       this.#walking.run(signal, async () => {
-        const { controller, unlink } = linkedAbort(signal)
-        const own = controller.signal
-        const memory = new WalkMemory(budget, { signal: own, party, revoke: (reason) => controller.abort(reason) })
-        try {
-          const parts = { records, catalog, environment }
-          const closure = await new ClosureWalk(parts, project, { signal: own, memory }).from(location)
-          return { ...closure, sequence }
-        } catch (error) {
-          throw await catalog.reasonOf(error, project)
-        } finally {
-          memory.release()
-          unlink()
-        }
+        const closure = await withWalk(this.#parts, project, { signal, party }, (lent) => lent.from(location))
+        return { ...closure, sequence }
       })
     if (pending !== undefined) return walk(signal)
     const { projectId, generation, sequence: before, layout } = project

@@ -60,12 +60,15 @@ export class PackCompactor implements GraphCompactor {
     if (project === undefined) return undefined
     const compacting = { pace: new Pace(environment, processorShare), signal, readRoots: once(roots) }
     await finishMerge(this.#parts, project, compacting.pace, signal)
-    const before = measured(await this.#sizes(projectId, signal))
+    const sizes = await this.#sizes(projectId, signal)
+    const before = measured(sizes)
+    // Packs that come meanwhile wait for the next compaction: otherwise steady uploads would keep this one from its end.
+    const last = Math.max(...sizes.map(({ sequence }) => sequence))
     const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
     let retiredBytes = 0
     let stopped: CompactionReport['stopped'] = null
     while (stopped === null) {
-      const chosen = await this.#choose(projectId, all, signal)
+      const chosen = await this.#choose(projectId, { all, last }, signal)
       if (chosen === undefined) break
       const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
       progress.storedBytesTotal += bytes
@@ -117,14 +120,16 @@ export class PackCompactor implements GraphCompactor {
 
   async #choose(
     projectId: string,
-    all: boolean,
+    { all, last }: { readonly all: boolean; readonly last: number },
     signal: AbortSignal,
   ): Promise<{ readonly project: ProjectView; readonly packs: readonly Pack[] } | undefined> {
     const { records, catalog, epoch } = this.#parts
     const project = await viewProject(records, projectId, signal)
     if (project === undefined) return undefined
     const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
-    const old = (await this.#sizes(projectId, signal)).filter(({ mergedAt }) => mergedAt <= mergedBefore)
+    const old = (await this.#sizes(projectId, signal)).filter(
+      ({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore,
+    )
     const packs: Pack[] = []
     for (const sequence of choosePacks(old, { all })) packs.push(await catalog.pack(project, sequence))
     return packs.length === 0 ? undefined : { project, packs }

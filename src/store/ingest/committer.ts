@@ -9,6 +9,7 @@ import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts
 import { changeObjects } from '../records/change-objects.ts'
 import { condemnedBlobKey, headKey, objectKeyMaker, packBlobName, packKey, pendingKey } from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
+import { LoweredTotals } from '../records/lowered-totals.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from '../records/object-record.ts'
 import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { garbageEntry, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
@@ -177,6 +178,8 @@ export class Committer {
         record === undefined || (record.state === 'condemned' && record.sequence !== pack.sequence)
           ? own[condemned[at]].record
           : 'keep',
+      undefined,
+      await LoweredTotals.of(this.#parts.records, pack),
     )
     for (const [at, i] of condemned.entries()) held[i] = after[at]
     for (const at of changed) held[condemned[at]] = undefined

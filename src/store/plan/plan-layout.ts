@@ -1,4 +1,5 @@
 import type { RecordStore } from '../../storage/backend.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
 import { planBlobName } from '../records/keys.ts'
 import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -32,7 +33,10 @@ export async function holdsInLayout(
   return true
 }
 
-/** Whether every pack that the plan names still has its record: only then can its blob be read. */
+/**
+ * Whether every pack that the plan names still has its record: only then can its blob be read. A pack in use must hold
+ * all objects that the plan takes from it, as far as it knows: collected ones are not sent.
+ */
 export async function packsAreThere(
   catalog: PackCatalog,
   project: ProjectView,
@@ -41,5 +45,10 @@ export async function packsAreThere(
   const sequences = new Set([...packs, ...(closure?.packs ?? [])].map(({ sequence }) => sequence))
   for (const sequence of sequences)
     if ((await catalog.pack(project, sequence).catch(onlyIfDamaged)) === undefined) return false
+  for (const { sequence, wanted } of closure?.packs ?? []) {
+    const { owned, condemned, objects, retiredAt } = (await catalog.pack(project, sequence)).record
+    if (owned === undefined || retiredAt !== 0) continue
+    if (wanted.without(owned).without(condemned ?? Bitmap.empty(objects)).count > 0) return false
+  }
   return true
 }

@@ -1,7 +1,7 @@
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { pauseBeforeRetry } from '../../async/backoff.ts'
-import type { Expectation, RecordStore } from '../../storage/backend.ts'
+import type { Entry, Expectation, RecordStore } from '../../storage/backend.ts'
 import { objectKeyMaker } from './keys.ts'
 import { LOOKUP_KEYS } from './locator.ts'
 import type { LinePlace } from '../pack/line-places.ts'
@@ -28,11 +28,27 @@ export interface ChangedObjects {
   readonly changed: readonly number[]
 }
 
+/** What each commit expects and puts besides the objects. After a conflict it is read anew. */
+export interface ChangeTerms {
+  readonly expect: readonly Expectation[]
+  renew(): Promise<void>
+  /** Entries for these changes; `expect` names their keys. */
+  put?(changes: readonly ObjectChange[]): readonly Entry[]
+  /** The commit with these entries was made. */
+  made?(entries: readonly Entry[]): void
+}
+
+export interface ObjectChange {
+  readonly before: ObjectRecord | undefined
+  readonly after: ObjectRecord | undefined
+}
+
 interface OpenChange {
   readonly at: number
   readonly key: Uint8Array
   readonly before: Uint8Array | undefined
   readonly after: Uint8Array | undefined
+  readonly change: ObjectChange
 }
 
 /**
@@ -46,12 +62,13 @@ export async function changeObjects(
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
   signal?: AbortSignal,
+  terms: ChangeTerms = NO_TERMS,
 ): Promise<ChangedObjects> {
   const after: (ObjectRecord | undefined)[] = []
   const changed: number[] = []
   for (let first = 0; first < ids.length; first += LOOKUP_KEYS) {
     const some = ids.slice(first, first + LOOKUP_KEYS)
-    const part = await changeSome(parts, project, some, (record, at) => decide(record, first + at), signal)
+    const part = await changeSome(parts, project, some, (record, at) => decide(record, first + at), { signal, terms })
     for (const record of part.after) after.push(record)
     for (const at of part.changed) changed.push(first + at)
   }
@@ -63,7 +80,7 @@ async function changeSome(
   { projectId, generation }: StoredProject,
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
-  signal: AbortSignal | undefined,
+  { signal, terms }: { readonly signal: AbortSignal | undefined; readonly terms: ChangeTerms },
 ): Promise<ChangedObjects> {
   const keys = ids.map(objectKeyMaker(projectId, generation))
   const after: (ObjectRecord | undefined)[] = Array.from({ length: ids.length })
@@ -71,7 +88,10 @@ async function changeSome(
   let open = keys.map((_, at) => at)
   for (let attempt = 0; open.length > 0; attempt++) {
     if (attempt === ATTEMPTS_MAX) throw tooBusy()
-    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
+    if (attempt > 0) {
+      await pauseBeforeRetry(attempt, environment)
+      await terms.renew()
+    }
     const values = await records.getMany(
       open.map((at) => keys[at]),
       { signal },
@@ -82,29 +102,39 @@ async function changeSome(
       const decision = decide(record, at)
       after[at] = decision === 'keep' ? record : decision
       if (decision === 'keep' || decision === record) return []
-      return [{ at, key: keys[at], before, after: decision && encodeObjectRecord(keys[at], decision) }]
+      const value = decision && encodeObjectRecord(keys[at], decision)
+      return [{ at, key: keys[at], before, after: value, change: { before: record, after: decision } }]
     })
     open = []
-    for (const chunk of inCommits(changes, records)) {
+    for (const chunk of inCommits(changes, records, terms)) {
       signal?.throwIfAborted()
-      const isMade = await commitChunk(records, chunk)
+      // What was decided on older terms is decided again.
+      const isMade = (terms === NO_TERMS || open.length === 0) && (await commitChunk(records, chunk, terms))
       for (const { at } of chunk) (isMade ? changed : open).push(at)
     }
   }
   return { after, changed: changed.sort((a, b) => a - b) }
 }
 
-async function commitChunk(records: RecordStore, chunk: readonly OpenChange[]): Promise<boolean> {
+const NO_TERMS: ChangeTerms = { expect: [], renew: () => Promise.resolve() }
+
+async function commitChunk(records: RecordStore, chunk: readonly OpenChange[], terms: ChangeTerms): Promise<boolean> {
+  const beside = terms.put?.(chunk.map(({ change }) => change)) ?? []
   const { ok } = await records.commit({
-    put: chunk.flatMap(({ key, after }) => (after === undefined ? [] : [{ key, value: after }])),
+    put: [...beside, ...chunk.flatMap(({ key, after }) => (after === undefined ? [] : [{ key, value: after }]))],
     remove: chunk.filter(({ after }) => after === undefined).map(({ key }) => key),
-    expect: chunk.map(({ key, before }): Expectation => ({ key, value: before })),
+    expect: [...terms.expect, ...chunk.map(({ key, before }): Expectation => ({ key, value: before }))],
   })
+  if (ok) terms.made?.(beside)
   return ok
 }
 
-function* inCommits(changes: readonly OpenChange[], { limits }: RecordStore): Generator<readonly OpenChange[]> {
-  const entriesMax = Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax)
+function* inCommits(
+  changes: readonly OpenChange[],
+  { limits }: RecordStore,
+  { expect }: ChangeTerms,
+): Generator<readonly OpenChange[]> {
+  const entriesMax = Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax) - expect.length
   const bytesMax = Math.min(COMMIT_BYTES_MAX, limits.commitBytesMax)
   let chunk: OpenChange[] = []
   let bytes = 0

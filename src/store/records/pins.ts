@@ -1,6 +1,8 @@
 import { type Clock, timeText } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { checkObjectId, quoted } from '../../object/id.ts'
+import type { StoreEpoch } from '../../object/epochs.ts'
+import type { SignalOptions } from '../../object/graph-store.ts'
 import type { NewPin, Pin, PinStore } from '../../object/roots.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { keyBounds, pinKey } from './keys.ts'
@@ -18,6 +20,10 @@ export interface PinParts {
   readonly records: RecordStore
   readonly clock: Clock
   readonly newId: () => string
+  /** Makes the condemned objects below a root live again; the commit of the pin expects the epoch. */
+  readonly revive: (projectId: string, rootObjectId: string, options: SignalOptions) => Promise<StoreEpoch>
+  /** Aborts when the store closes. */
+  readonly closing: AbortSignal
 }
 
 /** Pins as records of the store: they belong to a generation of a project, and go with it. */
@@ -52,8 +58,9 @@ export class PinRecords implements PinStore {
     make: () => Pin,
   ): Promise<{ readonly pin: Pin; readonly isNew: boolean }> {
     checkObjectId(rootObjectId)
-    const { records } = this.#parts
+    const { records, revive, closing } = this.#parts
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const epoch = await revive(projectId, rootObjectId, { signal: closing })
       const { key: headKey, bytes, head } = await readHead(records, projectId)
       const project = head === undefined || head.removed ? undefined : { projectId, generation: head.generation }
       const [location] =
@@ -67,10 +74,7 @@ export class PinRecords implements PinStore {
       const key = pinKey(projectId, project.generation, pin.id)
       const result = await records.commit({
         put: [{ key, value: encodePin(key, pin) }],
-        expect: [
-          { key: headKey, value: bytes },
-          { key, value: undefined },
-        ],
+        expect: [{ key: headKey, value: bytes }, { key, value: undefined }, epoch.expectation],
       })
       if (result.ok) return { pin, isNew: true }
     }

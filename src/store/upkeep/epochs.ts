@@ -1,5 +1,5 @@
 import type { Environment } from '../../environment.ts'
-import type { StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { epochKey } from '../records/keys.ts'
 import { decodeEpoch, encodeEpoch } from '../records/records.ts'

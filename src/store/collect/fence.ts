@@ -1,0 +1,91 @@
+import { StowageError } from '../../errors.ts'
+import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
+import type { Change, Expectation, RecordStore } from '../../storage/backend.ts'
+import type { ChangeTerms } from '../records/change-objects.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { type ReadHead, readHead } from '../records/projects.ts'
+import { encodeHead, type ProjectHead } from '../records/records.ts'
+
+/** Another server changed where objects lie, or which of them are condemned: what was marked does not hold any more. */
+export class LayoutChangedError extends StowageError {
+  constructor() {
+    super('overloaded', 'another server is changing the packs of this project; try again', {
+      headers: { 'Retry-After': '5' },
+    })
+  }
+}
+
+/** The project was removed, and perhaps made anew. */
+export class ProjectGoneError extends StowageError {
+  constructor() {
+    super('not_found', 'the project was removed while it was collected')
+  }
+}
+
+export interface FenceParts {
+  readonly records: RecordStore
+  readonly epochs: StoreEpochs
+}
+
+type LiveHead = ReadHead & { readonly head: ProjectHead }
+
+/**
+ * The head of a project and the store's epoch, as every commit of a collection expects them. Uploads change the head
+ * too; they are no reason to stop. Whatever else raises the layout is.
+ */
+export class Fence implements ChangeTerms {
+  readonly #parts: FenceParts
+  readonly #project: ProjectView
+  #layout: number
+  #head: LiveHead
+  #epoch: StoreEpoch
+
+  private constructor(parts: FenceParts, project: ProjectView, head: LiveHead, epoch: StoreEpoch) {
+    this.#parts = parts
+    this.#project = project
+    this.#layout = project.layout
+    this.#head = head
+    this.#epoch = epoch
+  }
+
+  static async of(parts: FenceParts, project: ProjectView): Promise<Fence> {
+    const head = live(await readHead(parts.records, project.projectId), project, project.layout)
+    return new Fence(parts, project, head, await parts.epochs.current())
+  }
+
+  get epoch(): number {
+    return this.#epoch.number
+  }
+
+  get expect(): readonly Expectation[] {
+    return [{ key: this.#head.key, value: this.#head.bytes }, this.#epoch.expectation]
+  }
+
+  /** Reads both anew. Throws `LayoutChangedError` and `ProjectGoneError`. */
+  async renew(): Promise<void> {
+    this.#head = live(await readHead(this.#parts.records, this.#project.projectId), this.#project, this.#layout)
+    this.#epoch = await this.#parts.epochs.current()
+  }
+
+  /** Commits a change of the layout, as long as it is the one that this fence knows; `false` for another conflict. */
+  async raiseLayout({ put, expect }: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
+    const { key, head } = this.#head
+    const raised = { ...head, layout: head.layout + 1 }
+    const value = encodeHead(key, raised)
+    const { ok } = await this.#parts.records.commit({
+      put: [{ key, value }, ...put],
+      expect: [...this.expect, ...expect],
+    })
+    if (!ok) return false
+    this.#layout = raised.layout
+    this.#head = { key, bytes: value, head: raised }
+    return true
+  }
+}
+
+function live(read: ReadHead, { generation }: ProjectView, layout: number): LiveHead {
+  const { head } = read
+  if (head === undefined || head.removed || head.generation !== generation) throw new ProjectGoneError()
+  if (head.layout !== layout) throw new LayoutChangedError()
+  return { ...read, head }
+}

@@ -1,0 +1,19 @@
+import type { Environment } from '../../environment.ts'
+import type { MemoryBudget } from '../../memory/memory-budget.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
+import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import type { Closure } from '../closure/closure.ts'
+import type { PackCatalog } from '../records/pack-catalog.ts'
+
+export interface CollectParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly catalog: PackCatalog
+  readonly environment: Environment
+  readonly budget: MemoryBudget
+  readonly epochs: StoreEpochs
+  /** Everything below a root, from its plan if it has one; `undefined` if the root is not held. */
+  readonly closureOf: (projectId: string, rootId: string, signal: AbortSignal) => Promise<Closure | undefined>
+  /** Aborts when the store closes. */
+  readonly closing: AbortSignal
+}

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto'
+import { StowageError } from '../../errors.ts'
+import { ByteCache } from '../../memory/byte-cache.ts'
+import type {
+  ReadRoots,
+  UnreferencedCursor,
+  UnreferencedObject,
+  UnreferencedOptions,
+  UnreferencedPage,
+} from '../../object/collection.ts'
+import type { GraphRoot } from '../../object/roots.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { withWalk } from '../closure/with-walk.ts'
+import { tableEntry } from '../pack/pack-format.ts'
+import { packOf } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { viewProject } from '../records/projects.ts'
+import { textBytesOf } from './amounts.ts'
+import { isHere, type Marks, marksOf, placesIn, reachRoots } from './mark.ts'
+import type { CollectParts } from './parts.ts'
+import { lookedUp, membersOf, packsOf, type StoredPack } from './project-packs.ts'
+
+/** Marks that are kept for the next page. */
+const CACHE_BYTES = 4_194_304
+const BYTES_PER_PACK = 256
+
+interface Listing {
+  /** Objects that a root leads to. */
+  readonly reached: Marks
+  /** Objects that another one refers to or claims. */
+  readonly referred: Marks
+}
+
+/** Lists the objects that no root leads to. What the pages of one state of a project need is found once. */
+export class UnreferencedLists {
+  readonly #parts: CollectParts
+  readonly #listings = new ByteCache<Listing>(CACHE_BYTES, listingBytes)
+
+  constructor(parts: CollectParts) {
+    this.#parts = parts
+  }
+
+  async page(
+    projectId: string,
+    readRoots: ReadRoots,
+    options: UnreferencedOptions,
+  ): Promise<UnreferencedPage | undefined> {
+    const { signal, after, limit, topsOnly = false } = options
+    const { records, epochs } = this.#parts
+    const { number: epoch } = await epochs.current()
+    const project = await viewProject(records, projectId, signal)
+    if (project === undefined) return undefined
+    if (after !== undefined && after.generation !== project.generation)
+      throw new StowageError('conflict', 'the project was removed since the page before; begin again without a cursor')
+    const roots = await readRoots()
+    const key = keyOf(project, roots)
+    const listing = await this.#listings.get(key, () => this.#list(project, roots, signal))
+    const objects: UnreferencedObject[] = []
+    for await (const pack of packsOf(records, project, { signal, from: after?.sequence ?? 0 })) {
+      const first = pack.sequence === after?.sequence ? after.ordinal + 1 : 0
+      for await (const { ordinal, object } of this.#unreferencedIn(project, pack, listing, { first, epoch, signal })) {
+        if (topsOnly && !object.isTop) continue
+        objects.push(object)
+        if (objects.length < limit) continue
+        const next: UnreferencedCursor = { generation: project.generation, sequence: pack.sequence, ordinal }
+        return { objects, next }
+      }
+    }
+    return { objects, next: undefined }
+  }
+
+  async #list(project: ProjectView, roots: readonly GraphRoot[], signal: AbortSignal): Promise<Listing> {
+    const { records, budget } = this.#parts
+    const party = { principal: '', projectId: project.projectId }
+    const memory = budget.open({ signal, party })
+    try {
+      const reached = await withWalk(this.#parts, project, { signal, party }, async (walk) => {
+        await reachRoots(this.#parts, project, walk, roots, signal)
+        return marksOf(walk, memory)
+      })
+      const referred = await withWalk(this.#parts, project, { signal, party }, async (walk) => {
+        for await (const { sequence, record } of packsOf(records, project, { signal })) {
+          const held = record.owned ?? Bitmap.full(record.objects)
+          for (const ordinals of [held, record.condemned])
+            await walk.reach(placesIn(sequence, membersOf(ordinals)), { areReached: false })
+        }
+        return marksOf(walk, memory)
+      })
+      return { reached, referred }
+    } finally {
+      memory.release()
+    }
+  }
+
+  async *#unreferencedIn(
+    project: ProjectView,
+    { sequence, record }: StoredPack,
+    { reached, referred }: Listing,
+    { first, epoch, signal }: { readonly first: number; readonly epoch: number; readonly signal: AbortSignal },
+  ): AsyncGenerator<{ readonly ordinal: number; readonly object: UnreferencedObject }> {
+    if (record.state === 'committed') return
+    const wanted = Bitmap.full(record.objects).without(reached.get(sequence) ?? Bitmap.empty(0))
+    const { owned, condemned } = record
+    const candidates = function* (): Generator<number> {
+      for (const ordinal of membersOf(wanted))
+        if (ordinal >= first && (owned?.has(ordinal) === true || condemned?.has(ordinal) === true)) yield ordinal
+    }
+    const tables = await this.#parts.catalog.tables(packOf(project.projectId, sequence, record))
+    for await (const some of lookedUp(this.#parts.records, project, tables, candidates(), signal)) {
+      for (const { ordinal, record: object } of some) {
+        if (!isHere(object, sequence, ordinal)) continue
+        yield {
+          ordinal,
+          object: {
+            id: Buffer.from(tableEntry(tables.ids, ordinal)).toString('utf8'),
+            jsonBytes: textBytesOf(tables, ordinal),
+            state: object.state === 'live' ? 'unreferenced' : 'condemned',
+            ageEpochs: Math.max(0, epoch - object.epoch),
+            isTop: referred.get(sequence)?.has(ordinal) !== true,
+          },
+        }
+      }
+    }
+  }
+}
+
+function listingBytes({ reached, referred }: Listing): number {
+  let bytes = 0
+  for (const marks of [reached, referred])
+    for (const bitmap of marks.values()) bytes += BYTES_PER_PACK + bitmap.bytes.length
+  return Math.max(1, bytes)
+}
+
+function keyOf({ projectId, generation, sequence, layout }: ProjectView, roots: readonly GraphRoot[]): string {
+  const hash = createHash('sha256')
+  for (const { rootObjectId } of roots) hash.update(JSON.stringify(rootObjectId))
+  return `${generation} ${sequence} ${layout} ${hash.digest('hex')} ${projectId}`
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { StowageError } from '../../../src/errors.ts'
+import type { UnreferencedCursor, UnreferencedObject } from '../../../src/object/collection.ts'
+import { heldOf, never, put } from '../support.ts'
+import { type Collecting, jsonBytesOf, node, OLDER_THAN, openCollecting, PROJECT, TERMS, UNDO } from './collecting.ts'
+
+const KEPT = [node('kept', ['leaf']), node('leaf')]
+const ZOMBIE = [node('zombie', ['bone', 'leaf']), node('bone', [], 'b'.repeat(100))]
+
+async function pagesOf(
+  { store, readRoots }: Collecting,
+  limit: number,
+  topsOnly = false,
+): Promise<UnreferencedObject[]> {
+  const objects: UnreferencedObject[] = []
+  let after: UnreferencedCursor | undefined
+  do {
+    const page = await store.collector.unreferenced(PROJECT, readRoots, { signal: never, limit, topsOnly, after })
+    assert.ok(page !== undefined && page.objects.length <= limit)
+    objects.push(...page.objects)
+    after = page.next
+  } while (after !== undefined)
+  return objects
+}
+
+test('objects that no root leads to are listed in pages, with their sizes, ages and states', async () => {
+  const collecting = await openCollecting()
+  const { store, roots, pass, collect, close } = collecting
+  await put(store, PROJECT, KEPT)
+  await put(store, PROJECT, ZOMBIE)
+  await pass(2)
+  await put(store, PROJECT, [node('young')])
+  roots.add('kept')
+  const expected = [
+    { id: 'zombie', jsonBytes: jsonBytesOf(ZOMBIE.slice(0, 1)), state: 'unreferenced', ageEpochs: 2, isTop: true },
+    { id: 'bone', jsonBytes: jsonBytesOf(ZOMBIE.slice(1)), state: 'unreferenced', ageEpochs: 2, isTop: false },
+    { id: 'young', jsonBytes: jsonBytesOf([node('young')]), state: 'unreferenced', ageEpochs: 0, isTop: true },
+  ]
+  for (const limit of [1, 2, 3, 100]) assert.deepEqual(await pagesOf(collecting, limit), expected)
+  const tops = expected.filter(({ isTop }) => isTop)
+  for (const limit of [1, 2, 3]) assert.deepEqual(await pagesOf(collecting, limit, true), tops)
+  await pass(OLDER_THAN - 1)
+  await collect()
+  await pass(1)
+  const states = (await pagesOf(collecting, 2)).map(({ id, state, ageEpochs }) => [id, state, ageEpochs])
+  assert.deepEqual(states, [
+    ['zombie', 'condemned', 1],
+    ['bone', 'condemned', 1],
+    ['young', 'unreferenced', 3],
+  ])
+  await pass(UNDO)
+  await collect()
+  assert.deepEqual(
+    (await pagesOf(collecting, 2)).map(({ id }) => id),
+    ['young'],
+  )
+  await close()
+})
+
+test('in a project without roots everything is listed; a project that is not there has no list', async () => {
+  const collecting = await openCollecting()
+  const { store, readRoots, close } = collecting
+  assert.equal(await store.collector.unreferenced(PROJECT, readRoots, { signal: never, limit: 1 }), undefined)
+  assert.equal(await store.collector.collect(PROJECT, readRoots, TERMS), undefined)
+  assert.equal(await store.collector.condemn(PROJECT, ['a'], readRoots, TERMS), undefined)
+  assert.deepEqual(await store.collector.restore(PROJECT, { signal: never }), {
+    objects: 0,
+    jsonBytes: 0,
+    storedBytes: 0,
+  })
+  await put(store, PROJECT, [...KEPT, ...ZOMBIE])
+  assert.equal((await pagesOf(collecting, 3)).length, 4)
+  assert.deepEqual(
+    (await pagesOf(collecting, 3, true)).map(({ id }) => id),
+    ['kept', 'zombie'],
+  )
+  const page = await store.collector.unreferenced(PROJECT, readRoots, { signal: never, limit: 1 })
+  await store.remove(PROJECT)
+  await put(store, PROJECT, KEPT)
+  await assert.rejects(
+    store.collector.unreferenced(PROJECT, readRoots, { signal: never, limit: 1, after: page?.next }),
+    (error: StowageError) => error.code === 'conflict',
+  )
+  await close()
+})
+
+test('chosen objects are condemned as far as nothing else leads to them, and none that is young', async () => {
+  const { store, roots, readRoots, pass, collect, close } = await openCollecting()
+  await put(store, PROJECT, KEPT)
+  await put(store, PROJECT, ZOMBIE)
+  await put(store, PROJECT, [node('other', ['bone'])])
+  roots.add('kept')
+  const young = await store.collector.condemn(PROJECT, ['zombie'], readRoots, TERMS)
+  assert.deepEqual([young?.condemned.objects, young?.keptIds], [0, ['zombie']])
+  await pass(OLDER_THAN + 1)
+  const dry = await store.collector.condemn(PROJECT, ['zombie', 'leaf'], readRoots, { ...TERMS, dryRun: true })
+  assert.deepEqual([dry?.condemned.objects, dry?.keptIds], [1, ['leaf']], 'another object leads to the bone')
+  assert.equal((await heldOf(store, PROJECT, ['zombie'])).size, 1)
+  const both = await store.collector.condemn(PROJECT, ['zombie', 'other'], readRoots, TERMS)
+  assert.deepEqual([both?.condemned.objects, both?.kept], [3, 0])
+  assert.deepEqual(await heldOf(store, PROJECT, ['zombie', 'bone', 'other', 'leaf', 'kept']), new Set(['leaf', 'kept']))
+  await pass(UNDO + 1)
+  assert.equal((await collect()).freed.objects, 3)
+  await close()
+})
