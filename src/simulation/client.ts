@@ -118,7 +118,7 @@ export class SimulatedClient {
     if (kind === 'has') {
       const held = await project.has(ids, { signal })
       oracle.end(span)
-      for (const id of ids) tell(oracle, id, held.has(id) ? {} : undefined, span)
+      tellHeld(oracle, ids, held, span)
     } else if (kind === 'single') {
       const record = await project.get(ids[0], { signal })
       oracle.end(span)
@@ -141,7 +141,7 @@ export class SimulatedClient {
     const ids = objects.map(({ id }) => id)
     const held = await to.project.has(ids, { signal: to.signal })
     to.oracle.end(span)
-    for (const id of ids) tell(to.oracle, id, held.has(id) ? {} : undefined, span)
+    tellHeld(to.oracle, ids, held, span)
     return objects.filter(({ id }) => !held.has(id))
   }
 
@@ -184,6 +184,12 @@ export class SimulatedClient {
 
 function wordOf({ id, digest }: { readonly id: string; readonly digest?: string | undefined }): string {
   return digest === undefined ? id : `${id}@${digest}`
+}
+
+function tellHeld(oracle: ProjectOracle, ids: readonly string[], held: ReadonlySet<string>, span: Span): void {
+  for (const id of ids)
+    if (held.has(id)) oracle.saw(id, undefined, span)
+    else oracle.sawNotHeld(id, span)
 }
 
 function tell(

@@ -70,6 +70,19 @@ export interface PlannedCompaction extends Planned {
   readonly all: boolean
 }
 
+/** Frees what no root reaches. */
+export interface PlannedCollection extends Planned {
+  readonly kind: 'collect'
+  readonly graceEpochs: number
+  readonly undoEpochs: number
+  readonly isDryRun: boolean
+}
+
+/** Undoes collections. */
+export interface PlannedRestoration extends Planned {
+  readonly kind: 'restore'
+}
+
 /** Time passes while nobody asks for anything: so many epochs of the store. */
 export interface PlannedAge extends Planned {
   readonly kind: 'age'
@@ -98,6 +111,8 @@ export type Operation =
   | PlannedExport
   | PlannedCount
   | PlannedCompaction
+  | PlannedCollection
+  | PlannedRestoration
   | PlannedAge
   | PlannedMaintenance
   | PlannedRestart

@@ -2,7 +2,7 @@ import { AtRest } from './at-rest.ts'
 import type { Destination } from './client.ts'
 import { codeOf, wordsOf } from './expectations.ts'
 import type { FaultKind } from './faults.ts'
-import { compact, exportAll, pin, unpin } from './keeper.ts'
+import { collect, compact, exportAll, pin, restore, unpin } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
 import type { Operation, PlannedUpload, ServedOperation } from './operations.ts'
 import { type ProjectOracle, Violation } from './oracle.ts'
@@ -126,6 +126,8 @@ class Run {
     if (operation.kind === 'pin') return pin(operation, to)
     if (operation.kind === 'unpin') return unpin(operation, to)
     if (operation.kind === 'export') return exportAll(to, operation.pageBytes, this.#world.clients)
+    if (operation.kind === 'collect') return collect(operation, to)
+    if (operation.kind === 'restore') return restore(to)
     if (operation.kind === 'compact') return compact(operation, to)
     if (operation.kind === 'usage') return to.life.context.usage(operation.projectId, to.signal)
     return this.#world.client.lookUp(operation, to)
