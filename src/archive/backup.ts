@@ -3,8 +3,6 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClientOptions } from '../client/client.ts'
 import { ClientError } from '../client/common/errors.ts'
-import { Connection } from '../client/http/connection.ts'
-import { RetryPolicy } from '../client/http/retry.ts'
 import { writeFileDurably } from '../data-folder/durable-files.ts'
 import { ensurePrivateFolder } from '../data-folder/exclusive-file.ts'
 import { copyAccessFiles } from './access-copy.ts'
@@ -19,6 +17,7 @@ import {
 } from './backup-format.ts'
 import { type ExportProgress, exportToFile } from './export-file.ts'
 import type { ExportBase, Manifest } from './format.ts'
+import { listProjects } from './list-projects.ts'
 import { ArchiveReader } from './read-archive.ts'
 
 /** How a server is backed up. */
@@ -38,7 +37,6 @@ export interface BackupOptions {
 
 const NUMBER_DIGITS = 8
 const ARCHIVE = /^\d+\.tar$/
-const IDS_BYTES_MAX = 64 * 1_048_576
 
 /** One archive of a chain. */
 interface Link extends ExportBase {
@@ -74,17 +72,6 @@ export async function backupServer(
   await writeFileDurably(folder, BACKUP_FILE, `${JSON.stringify(content, null, 2)}\n`, { replace: true })
   await removeOthers(folder, content)
   return content
-}
-
-async function listProjects(server: ClientOptions, signal: AbortSignal | undefined): Promise<readonly string[]> {
-  const text = await new RetryPolicy(server.retry).run(signal, async () => {
-    const answer = await new Connection(server).request({ method: 'GET', path: ['api', 'v1', 'projects'], signal })
-    return answer.text(IDS_BYTES_MAX)
-  })
-  return text
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line) as string)
 }
 
 async function backUpProject(

@@ -18,6 +18,7 @@ import { automationResources } from './http/resources.ts'
 import { AUTOMATION_AREA } from './schemas/openapi/area.ts'
 import {
   type AutomationLimits,
+  checkedTimes,
   DEFAULT_RUN_TIMES,
   positive,
   resolveAutomationLimits,
@@ -30,7 +31,8 @@ import { applyRetention } from './upkeep/apply-retention.ts'
 import { endLostRuns } from './upkeep/end-lost-runs.ts'
 import { purgeDeleted } from './upkeep/purge-deleted.ts'
 import { SecretResealer } from './upkeep/reseal-secrets.ts'
-import { expireCauses, expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
+import { endsOf, expireRuns } from './upkeep/expire-runs.ts'
+import { expireCauses, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionInfo } from './schemas/types.ts'
 
 /** Options of `automation`. All have defaults. */
@@ -111,23 +113,13 @@ class Automation<H> implements AutomationExtension<H> {
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
-    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, runRetentionMs, deletionGraceMs } = {
-      ...DEFAULT_RUN_TIMES,
-      ...options,
-    }
+    const times: RunTimes = { ...DEFAULT_RUN_TIMES, ...options }
     this.#options = options
     this.#runner = new CommandRunner(options)
     this.#resealer = new SecretResealer(this.#secrets, options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
-    this.#times = {
-      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX),
-      pendingMsMax: positive('pendingMsMax', pendingMsMax),
-      runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
-      sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX),
-      runRetentionMs: positive('runRetentionMs', runRetentionMs),
-      deletionGraceMs: positive('deletionGraceMs', deletionGraceMs),
-    }
-    this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
+    this.#times = checkedTimes(times)
+    this.#sweeps = new BackgroundLoop(() => this.#sweep(), this.#times.sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
     this.#attemptsMax = positive('attemptsMax', options.attemptsMax ?? ATTEMPTS_MAX)
     for (const registered of options.functions ?? []) this.#register(registered)
@@ -247,11 +239,14 @@ class Automation<H> implements AutomationExtension<H> {
     const { store, options } = domain
     const nowMs = store.clock.now()
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
-    if (isDue) await expireRuns(store, nowMs - this.#times.runRetentionMs, signal)
+    if (isDue) await expireRuns(store, endsOf(this.#times, nowMs), signal)
     if (isDue) await applyRetention(domain, signal)
     if (isDue) await expireCauses(store, nowMs - this.#times.runRetentionMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
-    await purgeDeleted({ store, epochs: options.epochs, graceMs: this.#times.deletionGraceMs }, signal)
+    await purgeDeleted(
+      { store, emit: options.emit, epochs: options.epochs, graceMs: this.#times.deletionGraceMs },
+      signal,
+    )
     if (isDue) await sweepOrphans(store, signal)
     if (isDue) this.#storageSweptAtMs = nowMs
   }

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { Command, type OutputConfiguration } from 'commander'
 import { checkCommand } from './commands/check.ts'
+import { collectCommand } from './commands/collect.ts'
+import { compactCommand } from './commands/compact.ts'
 import { completionCommand } from './commands/completion.ts'
 import { hasCommand } from './commands/has.ts'
 import { downloadCommand } from './commands/download.ts'
@@ -61,6 +63,8 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .addCommand(versionCommand())
     .addCommand(pinCommand())
     .addCommand(duCommand())
+    .addCommand(collectCommand())
+    .addCommand(compactCommand())
     .addCommand(exportCommand())
     .addCommand(importCommand())
     .addCommand(mirrorCommand())

@@ -77,4 +77,16 @@ export type {
   RemoteRunStatus,
   RemoteUsage,
   RemoteVersion,
+  CollectObjectsRequest,
+  CollectRequest,
+  CompactRequest,
+  RemoteChosenReport,
+  RemoteCollectedAmount,
+  RemoteCollectionProgress,
+  RemoteCollectionReport,
+  RemoteCompactionProgress,
+  RemoteCompactionReport,
+  RemoteObjectAmount,
+  RemoteUnreferencedObject,
 } from './resources/types.ts'
+export type { ProgressOptions, RemoteUpkeep, UnreferencedFilter } from './resources/upkeep.ts'

@@ -92,7 +92,9 @@ function counters(registry: Registry, prefix: string, names: string[]): (event: 
     registers,
   })
   names.push(`${prefix}request_duration_seconds`)
+  const tellUpkeep = upkeepCounters(counter)
   return (event) => {
+    tellUpkeep(event)
     if (event.type === 'request') {
       const { method, route = 'none', status, bytesReceived, bytesSent, isComplete, durationMs } = event
       requests.inc({ method: METHODS.has(method) ? method : 'other', route, status: String(status) })
@@ -111,6 +113,37 @@ function counters(registry: Registry, prefix: string, names: string[]): (event: 
     } else if (event.type === 'error') errors.inc({ code: event.code })
     else if (event.type === 'limit') limits.inc({ limit: event.limit })
     else if (event.type === 'finding') findings.inc()
+  }
+}
+
+/** Collection, compaction, deletions and pins. */
+function upkeepCounters(
+  counter: <L extends string>(name: string, help: string, labelNames: readonly L[]) => Counter<L>,
+): (event: ServiceEvent) => void {
+  const collected = counter('collected_objects_total', 'Objects that were condemned, freed or restored.', ['step'])
+  const collectedBytes = counter('collected_json_bytes_total', 'Their bytes of JSON.', ['step'])
+  const merges = counter('pack_merges_total', 'Merges of packs that took effect.', [])
+  const mergedPacks = counter('replaced_packs_total', 'How many fewer packs there are by merges.', [])
+  const freed = counter('compacted_bytes_total', 'How many bytes fewer the packs have by merges.', [])
+  const deletions = counter('deletions_total', 'Projects, models and versions that were deleted or restored.', [
+    'kind',
+    'action',
+  ])
+  const pins = counter('pin_changes_total', 'Pins that were added or removed.', ['action'])
+  return (event) => {
+    if (event.type === 'collection') {
+      collected.inc({ step: 'condemned' }, event.condemnedObjects)
+      collected.inc({ step: 'freed' }, event.freedObjects)
+      collected.inc({ step: 'restored' }, event.restoredObjects)
+      collectedBytes.inc({ step: 'condemned' }, event.condemnedJsonBytes)
+      collectedBytes.inc({ step: 'freed' }, event.freedJsonBytes)
+      collectedBytes.inc({ step: 'restored' }, event.restoredJsonBytes)
+    } else if (event.type === 'compaction') {
+      merges.inc(event.merges)
+      mergedPacks.inc(Math.max(0, event.packsBefore - event.packsAfter))
+      freed.inc(Math.max(0, event.storedBytesBefore - event.storedBytesAfter))
+    } else if (event.type === 'deletion') deletions.inc({ kind: event.kind, action: event.action })
+    else if (event.type === 'pin') pins.inc({ action: event.action })
   }
 }
 

@@ -118,6 +118,9 @@ export interface UnreferencedPage {
   readonly next: UnreferencedCursor | undefined
 }
 
+/** Objects that can be chosen in one call. */
+export const CHOSEN_MAX = 1_000
+
 /** The result of condemning chosen objects. */
 export interface ChosenReport {
   /** The chosen objects, and those below them that nothing else leads to. */

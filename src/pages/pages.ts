@@ -6,6 +6,7 @@ import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import { matchesPathEnd, type Resource } from '../http/router.ts'
 import { Assets } from './views/assets.ts'
 import { automationResources } from './handlers/automations.tsx'
+import { keepingResources } from './handlers/keeping.tsx'
 import { projectResources } from './handlers/project.tsx'
 import { projectsResources } from './handlers/projects.tsx'
 import { runResources } from './handlers/runs.tsx'
@@ -109,6 +110,7 @@ class Pages<H> implements PagesExtension<H> {
       this.#assetResource(),
       ...projectsResources(server),
       ...projectResources(server),
+      ...keepingResources(server),
       ...automationResources(server),
       ...runResources(server),
       ...nothing(server),

@@ -26,6 +26,8 @@ export class ServiceUpkeep {
     this.#projects = parts.projects
     this.#schedule = new UpkeepSchedule({
       ...parts,
+      collection: parts.store.collector === undefined ? undefined : parts.collection,
+      compaction: parts.store.compactor === undefined ? undefined : parts.compaction,
       projects: () => parts.store.projects(),
       upkeepOf: (projectId) => this.of(projectId),
     })

@@ -23,6 +23,7 @@ import type { Endpoint, Endpoints, ObjectService } from './object-service.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
 import { type ServiceStatus, ServiceLifecycle } from './status.ts'
 import { type RootSources, usageOf } from './roots.ts'
+import { toldPins } from './told-pins.ts'
 import { ServiceUpkeep } from './service-upkeep.ts'
 import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
 import { claimStorage, graphStoreOf } from './storage.ts'
@@ -240,7 +241,7 @@ class Service<H> implements ObjectService<H> {
       backend: 'backend' in storage ? storage.backend : undefined,
       graphs: this.#store,
       epochs: this.#store.epochs,
-      pins: this.#store.pins,
+      pins: this.#store.pins && toldPins(this.#store.pins, this.#events),
       usage: (projectId, signal) => usageOf(this.#rootSources, projectId, signal),
       upkeepOf: (projectId) => this.#upkeep.of(projectId),
       emit: (type, make) => this.#events.emit(type, make),

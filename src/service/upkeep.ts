@@ -2,13 +2,14 @@ import type { InFlightRequests } from '../async/in-flight-requests.ts'
 import type { Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { EventDispatcher } from '../events/event-dispatcher.ts'
-import type {
-  ChosenReport,
-  CollectionReport,
-  GraphCollector,
-  ObjectAmount,
-  ReadRoots,
-  UnreferencedPage,
+import {
+  CHOSEN_MAX,
+  type ChosenReport,
+  type CollectionReport,
+  type GraphCollector,
+  type ObjectAmount,
+  type ReadRoots,
+  type UnreferencedPage,
 } from '../object/collection.ts'
 import type { CompactionReport, GraphCompactor } from '../object/compaction.ts'
 import { checkObjectId, quoted } from '../object/id.ts'
@@ -32,8 +33,6 @@ const DAY_MS = 86_400_000
 const GRACE_MS = 14 * DAY_MS
 const PAGE_OBJECTS = 100
 const PAGE_OBJECTS_MAX = 1_000
-/** Objects that can be chosen in one call. */
-export const CHOSEN_MAX = 1_000
 
 /** Collection and compaction of any project of a service. */
 export class StorageUpkeep {

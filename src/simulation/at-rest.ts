@@ -7,11 +7,14 @@ import { collect, compact, exportAll, lookAtPins, pagesOf, restore } from './kee
 import { Maintenance } from './maintenance.ts'
 import { childrenOf } from './models.ts'
 import { Violation } from './oracle.ts'
+import { EpochCounter } from '../store/upkeep/epochs.ts'
 import type { KnownProject, World } from './world.ts'
 import { SimulatedStorage } from './storage.ts'
 
-/** By then blobs that nothing names are swept. */
-const AFTERWARDS_MS = 3 * 60 * 60_000
+/** Blobs that nothing names are marked by then, and go when as many epochs have passed and a server has begun one. */
+const AFTERWARDS = { markedMs: 80 * 60_000, epochs: 150, sweptMs: 13 * 60_000 }
+/** The share of runs that go on for days afterwards. */
+const LONG_RUNS = 0.25
 /** Background work has ended by then. */
 const UPKEEP_MS = 60_000
 const GRACE_MS = 2_000
@@ -37,12 +40,13 @@ export class AtRest {
   }
 
   async look(): Promise<void> {
-    await this.#world.sleep(AFTERWARDS_MS)
+    const isLong = this.#world.random.chance(LONG_RUNS)
     const [server] = this.#world.servers
     const life = server.life()
     const { signal } = new AbortController()
     await life.service.ready().catch(() => undefined)
-    await this.#world.sleep(UPKEEP_MS)
+    if (isLong) await this.#passDays()
+    else await this.#world.sleep(UPKEEP_MS)
     for (const project of this.#world.projects.values()) {
       const to = this.#world.destination(life, project, signal)
       for (const look of this.#looksAt(project, to))
@@ -53,7 +57,18 @@ export class AtRest {
     await server.stop(GRACE_MS)
     if (this.#isDamaged) return
     await new Maintenance(this.#world).check()
-    await this.#removeAll()
+    if (isLong) await this.#removeAll()
+  }
+
+  /** Most of the epochs pass as if other servers counted them. Blobs that nothing names go, and then their marks. */
+  async #passDays(): Promise<void> {
+    const { process, connection, end } = this.#world.process('time', () => undefined)
+    await this.#world.sleep(AFTERWARDS.markedMs)
+    for (let graces = 0; graces < 2; graces++) {
+      await new EpochCounter(connection.records, process).advance(AFTERWARDS.epochs)
+      await this.#world.sleep(AFTERWARDS.sweptMs)
+    }
+    end()
   }
 
   #looksAt({ projectId, oracle, book }: KnownProject, to: Destination): (() => Promise<unknown>)[] {
@@ -150,11 +165,7 @@ export class AtRest {
       await project.upload(Readable.from([Buffer.from(LAST_OBJECT)]), 'application/json')
       await project.remove()
     }
-    await this.#world.sleep(UPKEEP_MS)
-    await server.stop(GRACE_MS)
-    await this.#world.sleep(AFTERWARDS_MS)
-    await server.life().service.ready()
-    await this.#world.sleep(UPKEEP_MS)
+    await this.#passDays()
     await server.stop(GRACE_MS)
     const left = await this.#world.sizeBytes()
     if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)

@@ -89,7 +89,7 @@ export class World {
       rootsOf: () => [],
       onPowerLoss: () => this.servers.forEach((server) => server.crash()),
       onError: (error) => {
-        if (!this.isExpected(error, undefined, true) && !this.#isReplacedPlan(error)) this.broken(error)
+        if (!this.isExpected(error, undefined, true)) this.broken(error)
       },
     })
   }
@@ -175,11 +175,6 @@ export class World {
     const endMs = Math.min(to.endMs, this.scheduler.nowMs)
     const natural = Math.floor((endMs - from.startMs) / EPOCH_MS) + 1
     return passed.reduce((sum, { epochs }) => sum + epochs, natural)
-  }
-
-  /** Another server put its plan in the place of one that was just being loaded. */
-  #isReplacedPlan(error: unknown): boolean {
-    return this.plan.servers > 1 && /^the storage holds no blob named \w+\/plan-/.test((error as Error).message)
   }
 
   #connect(parts: ConnectionParts, over: Promise<void>, storage = this.#storage): Connection {

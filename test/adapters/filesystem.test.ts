@@ -1,14 +1,10 @@
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
-import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
+import { blobStoreConformance } from '../../src/storage/conformance/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 const path = join(temporaryFolder(), 'filesystem')
-
-describe('records in a filesystem backend', () => {
-  for (const { name, run } of recordStoreConformance(() => filesystemBackend({ path }).records)) test(name, run)
-})
 
 describe('blobs in a filesystem backend', () => {
   for (const { name, run } of blobStoreConformance(() => filesystemBackend({ path }).blobs)) test(name, run)

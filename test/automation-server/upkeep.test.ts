@@ -8,6 +8,7 @@ import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { imageOf, putBlob, putRecord, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
+import type { Run } from '../../src/automation-server/index.ts'
 import {
   automated,
   definition,
@@ -225,5 +226,50 @@ test('a run is removed with all its data after its retention period', async (t) 
   // key.
   await eventually(async () => (await ownRecords(backend)) === before - 8, 'the records are gone')
   assert.equal((await late.extension.project('p').models.list()).items.length, 1)
+  assert.deepEqual(await all(checkAutomation(backend)), [])
+})
+
+test('the annotations, the log and the files of a run go when their own times have passed, and the run stays', async (t) => {
+  const backend = memoryBackend()
+  const { service, runId, artifactId } = await used(t, backend)
+  await service.close()
+  const before = await ownRecords(backend)
+  const times = { annotationRetentionMs: 10 * DAY_MS, logRetentionMs: 20 * DAY_MS, artifactRetentionMs: 30 * DAY_MS }
+  const after = async (days: number, blobs: number, records: number): Promise<Fixture> => {
+    const fixture = automated(t, {
+      backend: sharing(backend),
+      ...times,
+      service: { clock: { now: () => Date.now() + days * DAY_MS } },
+    })
+    await fixture.service.ready()
+    await eventually(async () => (await ownBlobs(backend)).length === blobs, `${blobs} blobs after ${days} days`)
+    await eventually(async () => (await ownRecords(backend)) === before - records, `records after ${days} days`)
+    return fixture
+  }
+  const runOf = async ({ ask }: Fixture): Promise<Run> => (await ask('GET', `p/runs/${runId}`)).json as unknown as Run
+  const [first, second, third] = [
+    { days: 9, blobs: 2, records: 0 },
+    { days: 11, blobs: 1, records: 1 },
+    { days: 31, blobs: 0, records: 3 },
+  ]
+  const inTime = await after(first.days, first.blobs, first.records)
+  const whole = await runOf(inTime)
+  assert.deepEqual([whole.expired, whole.artifacts.length], [[], 1])
+  await inTime.service.close()
+  const later = await after(second.days, second.blobs, second.records)
+  const without = await runOf(later)
+  assert.deepEqual([without.expired, without.artifacts.length], [['annotations'], 1])
+  assert.deepEqual(without.annotations, whole.annotations, 'the numbers of annotations stay')
+  assert.deepEqual((await later.ask('GET', `p/runs/${runId}/annotations`)).json.items, [])
+  assert.notDeepEqual((await later.ask('GET', `p/runs/${runId}/logs`)).json.items, [])
+  await later.service.close()
+  const late = await after(third.days, third.blobs, third.records)
+  const bare = await runOf(late)
+  assert.deepEqual(
+    [bare.status, bare.expired, bare.artifacts],
+    [whole.status, ['annotations', 'logs', 'artifacts'], []],
+  )
+  assert.deepEqual((await late.ask('GET', `p/runs/${runId}/logs`)).json.items, [])
+  assert.equal((await late.ask('GET', `p/artifacts/${artifactId}`)).status, 404)
   assert.deepEqual(await all(checkAutomation(backend)), [])
 })

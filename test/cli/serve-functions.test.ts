@@ -156,25 +156,17 @@ test('times and numbers of runs are options, and invalid ones are refused with v
     '12h',
     '--pending-runs-max',
     '7',
-    '--keep-runs',
-    '90d',
-    '--deletion-grace',
-    '30d',
   ]
   assert.deepEqual(automationOptionsOf(parsed(...options)), {
     runMsMax: 900_000,
     concurrency: 3,
     pendingMsMax: 43_200_000,
     limits: { pendingRunsMax: 7 },
-    runRetentionMs: 90 * 86_400_000,
-    deletionGraceMs: 30 * 86_400_000,
   })
   assert.deepEqual(automationOptionsOf(parsed()), {
     runMsMax: DEFAULT_RUN_TIMES.runMsMax,
     pendingMsMax: DEFAULT_RUN_TIMES.pendingMsMax,
     limits: { pendingRunsMax: DEFAULT_AUTOMATION_LIMITS.pendingRunsMax },
-    runRetentionMs: DEFAULT_RUN_TIMES.runRetentionMs,
-    deletionGraceMs: DEFAULT_RUN_TIMES.deletionGraceMs,
   })
   const wrong: readonly (readonly [string, string, RegExp])[] = [
     ['--function-timeout', '30d', /24 days at most/],

@@ -13,7 +13,10 @@ import {
 import { openApiDocument } from '../../src/openapi/document.ts'
 import { PROJECT_ID, ROOT_ID, UNKNOWN_ID } from '../../src/openapi/objects/examples.ts'
 import type { Example } from '../../src/openapi/description/types.ts'
-import { waiting } from '../automation-server/support.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
+import { asGuarded } from '../../src/storage/guard.ts'
+import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
+import { uploadObjects, waiting } from '../automation-server/support.ts'
 import { type Answered, describing, type Sent } from '../mounts/ask.ts'
 import { type Automated, automatedServer, exampleService } from './automated.ts'
 import { bodyText, Conformance, type Found } from './conformance.ts'
@@ -28,6 +31,8 @@ const conformance = new Conformance(openApiDocument({ server: '/', areas: [AUTOM
 const operations = conformance.operations().filter(({ template }) => template.startsWith('/api/v1/'))
 const NOBODY = '0'.repeat(32)
 const UNSAFE: ReadonlySet<string> = new Set(['post', 'patch', 'delete'])
+
+let zombies = 0
 
 /** Statuses of operations that were seen. */
 const seen = new Set<string>()
@@ -158,7 +163,41 @@ const fullWhileDeleted =
     return full({ ...sent, path: sent.path.replace(MODEL_ID, id).replace(VERSION_ID, version.id) }, server)
   }
 
+/** The project of the path holds nothing. */
+const ofNoProject: Provocation = (sent) => ({
+  ...sent,
+  path: sent.path.replace(`/projects/${PROJECT_ID}/`, '/projects/nobody/'),
+})
+/** The project was removed and begun anew since. */
+const ofEarlierProject: Provocation = (sent) => ({ ...sent, path: `${sent.path}?cursor=ff.1.0` })
+
+/** The id of an object that nothing leads to, old enough to be collected. */
+async function makeZombie({ service, backend }: Automated): Promise<string> {
+  const id = `zombie ${zombies++}`
+  await uploadObjects(service, PROJECT_ID, [{ id }])
+  const epochs = new EpochCounter(asGuarded(backend).records, REAL_ENVIRONMENT)
+  for (let passed = 0; passed < 2; passed++) await epochs.advance()
+  return id
+}
+
 const OTHERWISE: Readonly<Record<string, Provocation>> = {
+  'collectProject 404': ofNoProject,
+  'compactProject 404': ofNoProject,
+  'collectObjects 404': ofNoProject,
+  'listUnreferenced 404': ofNoProject,
+  'headListUnreferenced 404': ofNoProject,
+  'listUnreferenced 409': ofEarlierProject,
+  'headListUnreferenced 409': ofEarlierProject,
+  'collectProject 507': async (sent, server) => {
+    await makeZombie(server)
+    return full({ ...sent, body: JSON.stringify({ olderThanMs: 0 }) }, server)
+  },
+  'collectObjects 507': async (sent, server) =>
+    full({ ...sent, body: JSON.stringify({ ids: [await makeZombie(server)] }) }, server),
+  'restoreCollected 507': async (sent, server) => {
+    await server.service.project(PROJECT_ID).collectObjects([await makeZombie(server)])
+    return full(sent, server)
+  },
   'followRun 204': withHeader('last-event-id', '999.999'),
   'headFollowRun 204': withHeader('last-event-id', '999.999'),
   'createVersion 409': withBody({ rootObjectId: UNKNOWN_ID, message: '' }),

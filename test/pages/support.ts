@@ -38,6 +38,7 @@ export function tokenFor(projects: Readonly<Record<string, AccessRight>>, subjec
 }
 
 export interface Paged {
+  readonly backend: StorageBackend
   readonly service: ObjectService
   readonly extension: AutomationExtension
   readonly web: PagesExtension
@@ -63,7 +64,7 @@ export function paged(
     extensions: [extension, web],
   })
   t.after(() => service.close({ graceMs: 100 }))
-  return { service, extension, web }
+  return { backend, service, extension, web }
 }
 
 export interface Shown {

@@ -111,7 +111,8 @@ async function crawl(
     looked(path, shown)
     if (shown.headers.get('content-type')?.startsWith('text/html') !== true) continue
     for (const link of linksOf(shown.html))
-      if (!/\/(?:cancel|rerun|run|delete|sign-out|events|web\/projects)$/.test(link)) seen.add(link.replace(/#.*/, ''))
+      if (!/\/(?:cancel|rerun|run|delete|restore|keep|retention|pins|sign-out|events|web\/projects)$/.test(link))
+        seen.add(link.replace(/#.*/, ''))
   }
   return seen
 }
@@ -166,6 +167,8 @@ test('every linked page exists, regardless of the names on it', async (t) => {
     `${project}/automations/${automationId}`,
     `${project}/automations/${automationId}/edit`,
     `${project}/functions/checker/new`,
+    `${project}/usage`,
+    `${project}/collection`,
     `${project}/runs`,
     `${project}/runs/${runId}`,
     `${project}/runs/${runId}/logs`,

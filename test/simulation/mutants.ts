@@ -10,7 +10,7 @@ const INGEST = 'src/store/ingest/ingest.ts'
 const STORE = 'src/store/pack-store.ts'
 const READER = 'src/store/graph-reader.ts'
 const PLANS = 'src/store/plan/plan-cache.ts'
-const RECOVERY = 'src/store/upkeep/recovery.ts'
+const SWEEP = 'src/store/upkeep/blob-sweep.ts'
 const REMOVAL = 'src/store/upkeep/removal.ts'
 const PROJECTS = 'src/store/records/projects.ts'
 const CATALOG = 'src/store/records/pack-catalog.ts'
@@ -142,19 +142,28 @@ const IN_REMOVING: readonly Mutant[] = [
     ],
   },
   {
-    name: 'blobs that no record names are not kept for an hour',
-    path: RECOVERY,
-    replace: [['modifiedAtMs < nowMs - ORPHAN_GRACE_MS', 'modifiedAtMs < nowMs + ORPHAN_GRACE_MS']],
+    name: 'blobs that no record names are not kept for a day',
+    path: SWEEP,
+    replace: [
+      ['if (nowMs - sinceMs >= UNNAMED_MS)', 'if (nowMs >= 0)'],
+      ['if (since + this.#graceEpochs > epoch) continue\n', ''],
+      ['if (nowMs - this.#listedAtMs < UNNAMED_MS) return\n', ''],
+    ],
   },
   {
     name: 'the sweep of blobs does not look at packs',
-    path: RECOVERY,
+    path: SWEEP,
     replace: [
       [
-        'candidates.delete(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))',
+        'named.add(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))',
         'decodePackRecord(key, value)',
       ],
     ],
+  },
+  {
+    name: 'the commit of a pack does not look at the mark of its blob',
+    path: COMMITTER,
+    replace: [['[...change.expect, { key: mark, value: undefined }]', 'change.expect']],
   },
   {
     name: 'packs are remembered without their generation',

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
+import { keyBounds } from '../../src/store/records/keys.ts'
+import { decodePlanRecord } from '../../src/store/records/records.ts'
 import { gate, hooked, imageOf, putBlob } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { assertRight, filled, GRAPH, oracle } from './planned.ts'
@@ -113,7 +115,9 @@ test('a plan ends when a missing or claimed object arrives, and is stored anew',
     const { store } = await openStore(opened.backend)
     await download(store, 'demo', 'root')
     await store.idle()
-    assert.equal((await planBlobs(opened.backend)).length, 1, 'the old plan is gone')
+    const { records } = await measureStorage(opened.backend)
+    assert.equal(records['p'], 1, 'the old plan counts no more')
+    assert.equal(records['c'], (await planBlobs(opened.backend)).length - 1, 'its blob is to go')
     await assertSound(opened.backend)
     await store.close()
   }
@@ -233,10 +237,11 @@ test('stored plans stay within their budget: recently used ones stay, and one in
   await tight.store.close()
 })
 
+/** Bytes of the plans that records name; the blobs of others go a day later. */
 async function storedPlanBytes(backend: StorageBackend): Promise<number> {
   let bytes = 0
-  for await (const batch of backend.blobs.list(''))
-    for (const { name, sizeBytes: size } of batch) if (name.includes('/plan-')) bytes += size
+  for await (const entries of backend.records.range(keyBounds('plan')))
+    for (const { key, value } of entries) bytes += decodePlanRecord(key, value).planBytes
   return bytes
 }
 

@@ -20,7 +20,6 @@ import {
   within,
 } from './support.ts'
 
-const HOUR_MS = 3_600_000
 const random = seeded(17)
 const BIG: readonly Made[] = randomGraph(random, { objects: 400, paddingBytes: 1_200 })
 
@@ -125,55 +124,6 @@ test('a storage fault or a crash while opening is an error, and the next opening
       }
     }
   }
-})
-
-test('unreferenced blobs are removed after an hour, and referenced ones never', async () => {
-  const backend = memoryBackend()
-  const { store } = await openStore(backend)
-  const graph = randomGraph(seeded(2), { objects: 1_050, paddingBytes: 300 })
-  await put(store, 'demo', graph)
-  await download(store, 'demo', graph[0].id)
-  await put(store, 'gone', [{ id: 'x' }])
-  await store.remove('gone')
-  await store.idle()
-  await store.close()
-  const named = (await measureStorage(backend)).blobs
-  assert.equal(named.length, 3)
-  const folder = named.find((name) => !name.includes('tombstone'))?.split('/')[0]
-  const orphans = [`${folder}/${'0'.repeat(32)}`, `${folder}/plan-${'1'.repeat(32)}`]
-  for (const name of orphans) await putBlob(backend, name, Buffer.from('left behind'))
-  const stranger = `${'e'.repeat(64)}/${'2'.repeat(32)}`
-  await putBlob(backend, stranger, Buffer.from('of a project whose record is lost'))
-  const sweepAt = async (laterMs: number): Promise<string[]> => {
-    const { store, background } = await openStore(backend, { clock: { now: () => Date.now() + laterMs } })
-    await store.idle()
-    assert.deepEqual(background, [])
-    await store.close()
-    return (await measureStorage(backend)).blobs
-  }
-  assert.deepEqual(await sweepAt(0), [...named, ...orphans, stranger].sort())
-  assert.deepEqual(await sweepAt(HOUR_MS - 60_000), [...named, ...orphans, stranger].sort())
-  assert.deepEqual(await sweepAt(HOUR_MS + 60_000), [...named, stranger].sort())
-  await assertSound(backend)
-})
-
-test('a damaged pack record keeps the sweep from removing any blob', async () => {
-  const { store, backend } = await openStore()
-  await put(store, 'demo', BIG)
-  await put(store, 'demo', [{ id: 'a' }])
-  await store.close()
-  const record = (await imageOf(backend)).records.find(({ key }) => key[0] === 'k'.charCodeAt(0))
-  assert.ok(record !== undefined)
-  await putRecord(
-    backend,
-    record.key,
-    record.value.map((byte, i) => (i === 10 ? byte ^ 1 : byte)),
-  )
-  const later = await openStore(backend, { clock: { now: () => Date.now() + 2 * HOUR_MS } })
-  await later.store.idle()
-  assert.equal(later.background.length, 1)
-  assert.equal((await measureStorage(backend)).blobs.length, 1)
-  await later.store.close()
 })
 
 test('repeated opening and closing, even without waiting, is harmless', async () => {

@@ -18,6 +18,7 @@ interface TypesFile {
 
 const OBJECT_FILE = 'src/object/wire-types.ts'
 const CLIENT_FILE = 'src/client/resources/wire-types.ts'
+const UPKEEP_FILE = 'src/client/resources/upkeep-wire-types.ts'
 const AUTHOR_FILE = 'src/automation/author/wire-types.ts'
 const SERVER_FILE = 'src/automation-server/schemas/wire-types.ts'
 
@@ -55,6 +56,24 @@ const FILES: readonly TypesFile[] = [
       [AUTHOR_FILE]: '../../client/resources/wire-types.ts',
       [SERVER_FILE]: '../../client/resources/wire-types.ts',
     },
+  },
+  {
+    path: UPKEEP_FILE,
+    names: [
+      'ObjectAmount',
+      'CollectedAmount',
+      'CollectRequest',
+      'CollectionReport',
+      'CollectionProgress',
+      'UnreferencedObject',
+      'CollectObjectsRequest',
+      'ChosenReport',
+      'CompactRequest',
+      'CompactionReport',
+      'CompactionProgress',
+    ],
+    imports: {},
+    addresses: { [SERVER_FILE]: '../../client/resources/upkeep-wire-types.ts' },
   },
   {
     path: AUTHOR_FILE,

@@ -1,3 +1,4 @@
+import type { ServiceContext } from '../../service/extension.ts'
 import type { StoreEpochs } from '../../object/epochs.ts'
 import { generationText, globalKey, projectKey } from '../records/keys.ts'
 import { expectSame, type ProjectScope, type Stored } from '../records/store.ts'
@@ -7,7 +8,10 @@ import { type ModelRecord, type Models, modelView } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import { type VersionRecord, type Versions, versionView } from './versions.ts'
 
+type Emit = ServiceContext<never>['emit']
+
 type Parts = Pick<DomainParts, 'store'> & {
+  readonly emit: Emit
   readonly epochs: StoreEpochs
   readonly models: Models
   readonly versions: Versions
@@ -37,7 +41,7 @@ export class Deletion {
       const deleted: ModelRecord = { ...stored.value, deletedAt: store.nowText(), deletion: { epoch } }
       const put = [store.entry(stored.key, deleted), store.entry(deletedKey(scope, epoch, modelId), {})]
       return (await store.commit(scope, { put, expect: [expectSame(stored), expectation] }))
-        ? modelView(deleted)
+        ? this.#told(scope, 'model', 'deleted', modelView(deleted))
         : undefined
     })
   }
@@ -57,7 +61,7 @@ export class Deletion {
         remove: [deletedKey(scope, stored.value.deletion.epoch, modelId)],
         expect: [expectSame(stored)],
       }))
-        ? modelView(restored)
+        ? this.#told(scope, 'model', 'restored', modelView(restored))
         : undefined
     })
   }
@@ -82,7 +86,7 @@ export class Deletion {
         store.entry(deletedKey(scope, epoch, modelId, versionId), {}),
       ]
       return (await store.commit(scope, { put, expect: [expectSame(model), expectSame(stored), expectation] }))
-        ? versionView(deleted)
+        ? this.#told(scope, 'version', byRetention ? 'expired' : 'deleted', versionView(deleted))
         : undefined
     })
   }
@@ -111,7 +115,7 @@ export class Deletion {
         remove: [deletedKey(scope, deletion.epoch, modelId, versionId)],
         expect: [expectSame(model), expectSame(stored)],
       }))
-        ? versionView(restored)
+        ? this.#told(scope, 'version', 'restored', versionView(restored))
         : undefined
     })
   }
@@ -128,6 +132,16 @@ export class Deletion {
       if (scope === undefined) throw notFoundError(what, id)
       return attempt(scope)
     })
+  }
+
+  #told<T extends { readonly id: string }>(
+    { projectId }: ProjectScope,
+    kind: 'model' | 'version',
+    action: 'deleted' | 'expired' | 'restored',
+    view: T,
+  ): T {
+    this.#parts.emit('deletion', () => ({ projectId, kind, action, id: view.id }))
+    return view
   }
 
   async #without(scope: ProjectScope, { value }: Stored<ModelRecord>, versionId: string): Promise<ModelRecord> {

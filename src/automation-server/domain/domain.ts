@@ -32,7 +32,10 @@ import { Triggers } from './triggers.ts'
 import { Versions } from './versions.ts'
 import { WaitingRuns } from './waiting-runs.ts'
 
-export interface DomainOptions extends Pick<ServiceContext<never>, 'graphs' | 'pins' | 'clock' | 'newId' | 'logger'> {
+export interface DomainOptions extends Pick<
+  ServiceContext<never>,
+  'graphs' | 'pins' | 'emit' | 'clock' | 'newId' | 'logger'
+> {
   readonly backend: NonNullable<ServiceContext<never>['backend']>
   readonly epochs: StoreEpochs
   readonly functions: FunctionRegistry

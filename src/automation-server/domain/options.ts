@@ -1,5 +1,7 @@
 import { MB } from '../../limits.ts'
 
+import { TIMER_MS_MAX } from '../../automation/runtime/run/timer.ts'
+
 export { TIMER_MS_MAX } from '../../automation/runtime/run/timer.ts'
 
 /** Limits of what automation stores and accepts. Each is the largest value that is still accepted. */
@@ -86,7 +88,7 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
   throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
 }
 
-/** Times, in milliseconds; all but `pendingMsMax`, `runRetentionMs` and `deletionGraceMs` are 24 days at most. */
+/** Times, in milliseconds; all but `pendingMsMax`, `deletionGraceMs` and those that tell what is kept are 24 days at most. */
 export interface RunTimes {
   /** How long a run may be silent. Its runner renews its lease, or the run times out. */
   readonly leaseMs: number
@@ -98,6 +100,12 @@ export interface RunTimes {
   readonly sweepIntervalMs: number
   /** How long a run is kept after its end, with its annotations, logs and artifacts. */
   readonly runRetentionMs: number
+  /** How long the annotations of a run are kept after its end; as long as the run at most. */
+  readonly annotationRetentionMs: number
+  /** How long the log of a run is kept after its end; as long as the run at most. */
+  readonly logRetentionMs: number
+  /** How long the files of a run are kept after its end; as long as the run at most. */
+  readonly artifactRetentionMs: number
   /**
    * How long a deleted model or version can be restored. Counted in the store's epochs, so time in which no server runs
    * does not count.
@@ -107,7 +115,7 @@ export interface RunTimes {
 
 /**
  * The default times: a lease of a minute, a day for a run to start and an hour to end, a look for lost ones every ten
- * seconds, runs kept for a year, deleted models and versions for 14 days.
+ * seconds, runs kept for a year with everything of theirs, deleted models and versions for 14 days.
  */
 export const DEFAULT_RUN_TIMES: RunTimes = {
   leaseMs: 60_000,
@@ -115,5 +123,26 @@ export const DEFAULT_RUN_TIMES: RunTimes = {
   runMsMax: 3_600_000,
   sweepIntervalMs: 10_000,
   runRetentionMs: 365 * 86_400_000,
+  annotationRetentionMs: 365 * 86_400_000,
+  logRetentionMs: 365 * 86_400_000,
+  artifactRetentionMs: 365 * 86_400_000,
   deletionGraceMs: 14 * 86_400_000,
+}
+
+/** Throws `RangeError` for times that cannot be. */
+export function checkedTimes(times: RunTimes): RunTimes {
+  const short = ['leaseMs', 'runMsMax', 'sweepIntervalMs'] as const
+  const long = [
+    'pendingMsMax',
+    'runRetentionMs',
+    'annotationRetentionMs',
+    'logRetentionMs',
+    'artifactRetentionMs',
+    'deletionGraceMs',
+  ] as const
+  const checked = [
+    ...short.map((name) => [name, positive(name, times[name], TIMER_MS_MAX)] as const),
+    ...long.map((name) => [name, positive(name, times[name])] as const),
+  ]
+  return Object.fromEntries(checked) as unknown as RunTimes
 }

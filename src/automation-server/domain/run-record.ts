@@ -65,7 +65,7 @@ export function runView(record: RunRecord): Run {
     artifacts,
     annotations,
   } = record
-  const { triggeredBy, logsTruncated, createdAt, startedAt, endedAt } = record
+  const { triggeredBy, logsTruncated, expired, createdAt, startedAt, endedAt } = record
   return {
     id,
     automationId,
@@ -81,6 +81,7 @@ export function runView(record: RunRecord): Run {
     annotations,
     triggeredBy,
     logsTruncated,
+    expired,
     createdAt,
     startedAt,
     endedAt,

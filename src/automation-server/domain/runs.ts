@@ -271,6 +271,7 @@ export class Runs {
       annotations: NO_ANNOTATIONS,
       triggeredBy,
       logsTruncated: false,
+      expired: [],
       createdAt: store.nowText(),
       startedAt: null,
       endedAt: null,

@@ -8,6 +8,7 @@ import { keepingResources } from './keeping.ts'
 import { modelResources } from './models.ts'
 import { ownRunResources } from './own-run.ts'
 import { runResources } from './runs.ts'
+import { upkeepResources } from './upkeep.ts'
 
 /** Every path of automation. */
 export function automationResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
@@ -20,5 +21,6 @@ export function automationResources<H>(deps: HttpDeps<H>): readonly Resource<H>[
     ...ownRunResources(deps),
     ...artifactResources(deps),
     ...keepingResources(deps),
+    ...upkeepResources(deps),
   ]
 }

@@ -21,6 +21,7 @@ export type {
   RunProgress,
   Version,
 } from '../../client/resources/wire-types.ts'
+export type { UnreferencedObject } from '../../client/resources/upkeep-wire-types.ts'
 export type {
   Automation,
   AutomationChange,

@@ -2,6 +2,7 @@ import type { StoreEpochs } from '../../object/epochs.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { AutomationRecord } from '../domain/automations.ts'
 import { deletedKey } from '../domain/deletion.ts'
+import type { DomainOptions } from '../domain/domain.ts'
 import { ErrorCollector } from '../domain/error-collector.ts'
 import type { ModelRecord } from '../domain/models.ts'
 import type { VersionRecord } from '../domain/versions.ts'
@@ -12,6 +13,7 @@ import { removeKeys, removeRange } from './sweep-storage.ts'
 
 export interface PurgeParts {
   readonly store: AutomationStore
+  readonly emit: DomainOptions['emit']
   readonly epochs: StoreEpochs
   /** How long deleted items can be restored. */
   readonly graceMs: number
@@ -21,7 +23,8 @@ export interface PurgeParts {
  * Removes models and versions for good whose deletion is older than the grace. It may be cut off at any point and
  * continues from there.
  */
-export async function purgeDeleted({ store, epochs, graceMs }: PurgeParts, signal: AbortSignal): Promise<void> {
+export async function purgeDeleted(parts: PurgeParts, signal: AbortSignal): Promise<void> {
+  const { store, epochs, graceMs } = parts
   const errors = new ErrorCollector()
   // The deletion may have come at the end of its epoch.
   const graceEpochs = Math.ceil(graceMs / epochs.epochMs) + 1
@@ -33,13 +36,14 @@ export async function purgeDeleted({ store, epochs, graceMs }: PurgeParts, signa
       const epoch = Number.parseInt(partsOf(entry.key)[2], 16)
       // Marks sort by epoch.
       if (epoch + graceEpochs > current) return errors.check()
-      await errors.attempt(() => purgeMarked(store, entry, epoch, signal))
+      await errors.attempt(() => purgeMarked(parts, entry, epoch, signal))
     }
   }
   errors.check()
 }
 
-async function purgeMarked(store: AutomationStore, { key }: Entry, epoch: number, signal: AbortSignal): Promise<void> {
+async function purgeMarked(parts: PurgeParts, { key }: Entry, epoch: number, signal: AbortSignal): Promise<void> {
+  const { store } = parts
   const [, , , projectId, generation, modelId, versionId] = partsOf(key)
   const scope = await store.scope(projectId)
   // The leftovers of a removed project are swept as a whole.
@@ -47,8 +51,8 @@ async function purgeMarked(store: AutomationStore, { key }: Entry, epoch: number
   const isDone =
     !isOfLiving ||
     (versionId === undefined
-      ? await purgeModel(store, scope, { modelId, epoch }, signal)
-      : await purgeVersion(store, scope, { modelId, versionId, epoch }))
+      ? await purgeModel(parts, scope, { modelId, epoch }, signal)
+      : await purgeVersion(parts, scope, { modelId, versionId, epoch }))
   if (isDone) await removeKeys(store, [key])
 }
 
@@ -57,7 +61,7 @@ async function purgeMarked(store: AutomationStore, { key }: Entry, epoch: number
  * removed first: from then on nothing can restore it or add to it, and a purge that was cut off continues.
  */
 async function purgeModel(
-  store: AutomationStore,
+  { store, emit }: PurgeParts,
   scope: ProjectScope,
   { modelId, epoch }: { readonly modelId: string; readonly epoch: number },
   signal: AbortSignal,
@@ -66,6 +70,12 @@ async function purgeModel(
   if (model !== undefined) {
     if (model.value.deletion?.epoch !== epoch) return true
     if (!(await store.commit(scope, { remove: [model.key], expect: [expectSame(model)] }))) return false
+    emit('deletion', () => ({
+      projectId: scope.projectId,
+      kind: 'model' as const,
+      action: 'removed' as const,
+      id: modelId,
+    }))
   }
   const versions = boundsOf(projectKey(scope, 'version', modelId))
   for await (const entries of store.records.range(versions, { signal })) {
@@ -88,11 +98,14 @@ async function purgeModel(
 
 /** False as above. */
 async function purgeVersion(
-  store: AutomationStore,
+  { store, emit }: PurgeParts,
   scope: ProjectScope,
   { modelId, versionId, epoch }: { readonly modelId: string; readonly versionId: string; readonly epoch: number },
 ): Promise<boolean> {
   const version = await store.get<VersionRecord>(scope, 'version', modelId, versionId)
   if (version?.value.deletion?.epoch !== epoch) return true
-  return store.commit(scope, { remove: [version.key], expect: [expectSame(version)] })
+  const isRemoved = await store.commit(scope, { remove: [version.key], expect: [expectSame(version)] })
+  const told = { projectId: scope.projectId, kind: 'version' as const, action: 'removed' as const, id: versionId }
+  if (isRemoved) emit('deletion', () => told)
+  return isRemoved
 }

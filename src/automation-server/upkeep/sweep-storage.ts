@@ -1,11 +1,9 @@
 import type { Entry } from '../../storage/backend.ts'
 import type { ArtifactRecord } from '../domain/artifacts.ts'
-import { isFinal, type RunRecord } from '../domain/run-record.ts'
 import {
   blobFolder,
   boundsOf,
   generationBounds,
-  generationText,
   globalKey,
   type KeyBounds,
   parseGeneration,
@@ -15,8 +13,9 @@ import {
   type Scope,
 } from '../records/keys.ts'
 import { decodeRecord } from '../records/codec.ts'
-import { type AutomationStore, expectSame, type ProjectScope, timeOfId } from '../records/store.ts'
+import { type AutomationStore, type ProjectScope, timeOfId } from '../records/store.ts'
 import { ErrorCollector } from '../domain/error-collector.ts'
+import type { RunGarbage } from './expire-runs.ts'
 import { blobsOfProject, generationOfBlob } from './named-blobs.ts'
 import { scopesOf } from './project-scopes.ts'
 
@@ -25,11 +24,6 @@ const ORPHAN_GRACE_MS = 60 * 60_000
 const REMOVALS_AT_ONCE = 24
 /** Tables whose keys go on with the run. */
 const TABLES_OF_RUN: readonly ProjectTable[] = ['inputs', 'annotation', 'log', 'final', 'once']
-
-/** The leftovers of a deleted run that cannot be found by its id. */
-interface RunGarbage {
-  readonly artifactIds: readonly string[]
-}
 
 /** Frees the space of removed projects and expired runs. It may be cut off at any point and continues from there. */
 export async function sweepGarbage(store: AutomationStore, signal: AbortSignal): Promise<void> {
@@ -43,14 +37,6 @@ export async function sweepGarbage(store: AutomationStore, signal: AbortSignal):
   errors.check()
 }
 
-/** Makes runs that ended long ago unreadable, and marks their leftovers for `sweepGarbage`. */
-export async function expireRuns(store: AutomationStore, endedBeforeMs: number, signal: AbortSignal): Promise<void> {
-  const errors = new ErrorCollector()
-  for await (const scope of scopesOf(store, signal))
-    await errors.attempt(() => expireRunsOf(store, scope, endedBeforeMs, signal))
-  errors.check()
-}
-
 /** Removes the counts of causes that are older than all of their runs. */
 export async function expireCauses(store: AutomationStore, olderThanMs: number, signal: AbortSignal): Promise<void> {
   for await (const entries of store.records.range(boundsOf(globalKey('cause')), { signal })) {
@@ -58,24 +44,6 @@ export async function expireCauses(store: AutomationStore, olderThanMs: number, 
     if (old.length > 0) await store.records.commit({ remove: old.map(({ key }) => key) })
     // Ids sort by age.
     if (old.length < entries.length) return
-  }
-}
-
-async function expireRunsOf(
-  store: AutomationStore,
-  scope: ProjectScope,
-  endedBeforeMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  for await (const entries of store.records.range(boundsOf(projectKey(scope, 'run')), { signal })) {
-    signal.throwIfAborted()
-    for (const { key, value } of entries) {
-      const run = decodeRecord<RunRecord>(key, value)
-      if (isExpired(run, endedBeforeMs)) await expire(store, scope, { key, bytes: value, value: run })
-    }
-    // Ids sort by age: the following ones were made after the time at which they would have to have ended.
-    const newest = entries.at(-1)
-    if (newest !== undefined && timeOfId(partsOf(newest.key)[3]) >= endedBeforeMs) return
   }
 }
 
@@ -111,29 +79,9 @@ async function sweepOrphansOf(
 async function sweepMarked(store: AutomationStore, { key, value }: Entry, signal: AbortSignal): Promise<void> {
   const [, , projectId, generationPart, runId] = partsOf(key)
   const scope = { projectId, generation: parseGeneration(generationPart) }
-  const garbage = decodeRecord<RunGarbage>(key, value)
   if (runId === undefined) await sweepGeneration(store, scope, signal)
-  else await sweepRun(store, scope, runId, garbage, signal)
+  else await sweepRun(store, scope, runId, decodeRecord<RunGarbage>(key, value), signal)
   await store.records.commit({ remove: [key] })
-}
-
-function isExpired({ status, endedAt }: RunRecord, beforeMs: number): boolean {
-  return isFinal(status) && endedAt !== null && Date.parse(endedAt) < beforeMs
-}
-
-async function expire(
-  store: AutomationStore,
-  scope: ProjectScope,
-  stored: { readonly key: Uint8Array; readonly bytes: Uint8Array; readonly value: RunRecord },
-): Promise<void> {
-  const { id, automationId, artifacts } = stored.value
-  const mark = globalKey('garbage', scope.projectId, generationText(scope.generation), id)
-  const garbage: RunGarbage = { artifactIds: artifacts.map((artifact) => artifact.id) }
-  await store.commit(scope, {
-    put: [store.entry(mark, garbage)],
-    remove: [stored.key, projectKey(scope, 'of', automationId, id)],
-    expect: [expectSame(stored)],
-  })
 }
 
 async function sweepGeneration(store: AutomationStore, scope: Scope, signal: AbortSignal): Promise<void> {
@@ -147,15 +95,24 @@ async function sweepRun(
   store: AutomationStore,
   scope: Scope,
   runId: string,
-  { artifactIds }: RunGarbage,
+  { artifactIds, parts }: RunGarbage,
   signal: AbortSignal,
 ): Promise<void> {
   const artifactKeys = artifactIds.map((id) => projectKey(scope, 'artifact', id))
   const artifacts = await store.getMany<ArtifactRecord>(artifactKeys)
   await store.blobs.remove(artifacts.flatMap((artifact) => (artifact === undefined ? [] : [artifact.blob])))
   await removeKeys(store, artifactKeys)
-  for await (const { name } of blobsOfProject(store, scope, signal, runId)) await store.blobs.remove([name])
-  for (const table of TABLES_OF_RUN) await removeRange(store, boundsOf(projectKey(scope, table, runId)), signal)
+  if (parts === undefined || parts.includes('annotations'))
+    for await (const { name } of blobsOfProject(store, scope, signal, runId)) await store.blobs.remove([name])
+  for (const table of tablesOf(parts)) await removeRange(store, boundsOf(projectKey(scope, table, runId)), signal)
+}
+
+function tablesOf(parts: RunGarbage['parts']): readonly ProjectTable[] {
+  if (parts === undefined) return TABLES_OF_RUN
+  return [
+    ...(parts.includes('annotations') ? ['annotation' as const] : []),
+    ...(parts.includes('logs') ? ['log' as const] : []),
+  ]
 }
 
 export async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { type Command, Option } from 'commander'
+import { listProjects } from '../../archive/list-projects.ts'
 import { ClientError, type ClientOptions, createClient, type Project, type RetryOptions } from '../../client/index.ts'
 import { Connection } from '../../client/http/connection.ts'
 import { RetryPolicy } from '../../client/http/retry.ts'
@@ -93,35 +94,66 @@ export async function withProject(
   use: (connected: Connected) => Promise<void>,
   clientOptions: Partial<ClientOptions> = {},
 ): Promise<void> {
-  const { project: projectId, data, url } = options
+  const { project: projectId } = options
   if (projectId === undefined) return command.error('--project is missing: name the project, or set STOWAGE_PROJECT')
+  await withServer(options, command, (connectTo) => use(connectTo(projectId)), clientOptions)
+}
+
+/** The same with the project of the options, or without one with each that the token may read, one after the other. */
+export async function withProjects(
+  options: ConnectOptions,
+  command: Command,
+  use: (connected: Connected) => Promise<void>,
+): Promise<void> {
+  await withServer(options, command, async (connectTo, { server, signal }) => {
+    const ids = options.project === undefined ? await listProjects(server, signal) : [options.project]
+    for (const id of ids) {
+      signal.throwIfAborted()
+      await use(connectTo(id))
+    }
+  })
+}
+
+interface ServerOfCommand {
+  readonly server: ClientOptions
+  readonly signal: AbortSignal
+}
+
+async function withServer(
+  options: ConnectOptions,
+  command: Command,
+  use: (connectTo: (projectId: string) => Connected, where: ServerOfCommand) => Promise<void>,
+  clientOptions: Partial<ClientOptions> = {},
+): Promise<void> {
+  const { data, url } = options
   if (data === undefined && url === undefined)
     return command.error(
       '--url is missing: give the address of the service, or set STOWAGE_URL; --data <folder> takes a folder of this machine instead',
     )
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
   const stop = new AbortController()
-  void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
+  const { signal } = stop
+  void signalToStop().then((name) => stop.abort(new StoppedError(name)))
   // Commands that show no progress report at least their waits.
   let progress = options.quiet === true ? NO_PROGRESS : lineProgress()
   const run = async (where: ClientOptions, address: string): Promise<void> => {
     const retry = retryOf(options, address, (wait) => progress.wait(wait))
-    const project = createClient({ retry, ...where, ...clientOptions }).project(projectId)
-    const parts = { connection: new Connection(where), retry: new RetryPolicy(retry), projectId, signal: stop.signal }
-    await use({
-      project,
-      models: new RemoteModels(parts),
+    const server = { retry, ...where, ...clientOptions }
+    const connectTo = (projectId: string): Connected => ({
+      project: createClient(server).project(projectId),
+      models: new RemoteModels({ connection: new Connection(where), retry: new RetryPolicy(retry), projectId, signal }),
       remote: { retry, ...where, projectId },
       address: `${address} ${projectId}`,
-      signal: stop.signal,
+      signal,
       openProgress: async () => (progress = options.quiet === true ? NO_PROGRESS : await openProgress()),
     })
+    await use(connectTo, { server, signal })
   }
   try {
     if (data !== undefined) await withFolder(data, (where) => run(where, data))
     else await run({ url: checkedUrl(url as string), token: tokenOf(options) }, url as string)
   } catch (error) {
-    stop.signal.throwIfAborted()
+    signal.throwIfAborted()
     throw withAdvice(error, options)
   } finally {
     progress.stop()

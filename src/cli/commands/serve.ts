@@ -9,6 +9,7 @@ import { addConnectionOptions } from '../server/connection-options.ts'
 import { addOperationsListener } from '../server/operations-options.ts'
 import type { ServeOptions } from '../server/run-server.ts'
 import { addSecretRecipients } from '../server/secret-recipients.ts'
+import { addUpkeep } from '../server/upkeep-options.ts'
 import { addPages } from '../server/serve-pages.ts'
 import { storageOption } from '../common/storage.ts'
 
@@ -25,6 +26,7 @@ Examples:
   stowage serve --function checker.js --function take-off.js   automation functions, each in its own process
   stowage serve --function checker.js --function-env API_URL --function-timeout 15m   with a variable of this environment
   stowage serve --function-network sender.js --function-isolation required     one that needs the network; never without bubblewrap
+  stowage serve --collect-every 1d                          frees objects that no version and no pin leads to
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
 GET /healthz answers 200 while the server accepts requests, otherwise 503; /healthz/live while the process lives.
@@ -85,6 +87,7 @@ export function serveCommand(): Command {
   addLogOptions(command)
   addOperationsListener(command)
   addFunctions(command)
+  addUpkeep(command)
   for (const name of limitNames()) {
     command.addOption(
       new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]),

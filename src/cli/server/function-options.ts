@@ -34,8 +34,6 @@ export interface FunctionServeOptions {
   readonly functionTimeout?: number
   readonly pendingTimeout?: number
   readonly pendingRunsMax?: number
-  readonly keepRuns?: number
-  readonly deletionGrace?: number
 }
 
 type Isolation = NonNullable<IsolationOptions['isolation']>
@@ -96,18 +94,6 @@ export function addFunctions(command: Command): void {
         .argParser(pendingRuns)
         .default(DEFAULT_AUTOMATION_LIMITS.pendingRunsMax),
     )
-    .addOption(
-      new Option(
-        '--keep-runs <duration>',
-        'how long an ended run stays, with its annotations, log and files (default: 365d)',
-      ).argParser(milliseconds),
-    )
-    .addOption(
-      new Option(
-        '--deletion-grace <duration>',
-        'how long a deleted model or version can be restored, not counting time in which no server runs (default: 14d)',
-      ).argParser(milliseconds),
-    )
 }
 
 /** The isolation that the options ask for; the data folder is hidden. */
@@ -128,21 +114,14 @@ export function isolationLine({ kind, reason }: IsolationStatus): string {
 /** The options for `automation`. */
 export function automationOptionsOf(
   options: FunctionServeOptions,
-): Pick<
-  AutomationOptions,
-  'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits' | 'runRetentionMs' | 'deletionGraceMs'
-> {
+): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits'> {
   const {
     functionConcurrency,
     functionTimeout = DEFAULT_RUN_TIMES.runMsMax,
     pendingTimeout = DEFAULT_RUN_TIMES.pendingMsMax,
     pendingRunsMax,
-    keepRuns = DEFAULT_RUN_TIMES.runRetentionMs,
-    deletionGrace = DEFAULT_RUN_TIMES.deletionGraceMs,
   } = options
   return {
-    runRetentionMs: keepRuns,
-    deletionGraceMs: deletionGrace,
     runMsMax: functionTimeout,
     pendingMsMax: pendingTimeout,
     ...(functionConcurrency === undefined ? {} : { concurrency: functionConcurrency }),

@@ -35,6 +35,7 @@ import { registerFiles } from './serve-functions.ts'
 import type { SecretRecipientOptions } from './secret-recipients.ts'
 import { signalToStop } from '../common/signals.ts'
 import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
+import { keptTimesOf, schedulesOf, type UpkeepServeOptions } from './upkeep-options.ts'
 import { type StorageKind, storageOf } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
@@ -46,6 +47,7 @@ export interface ServeOptions
     ConnectionServeOptions,
     OperationsOptions,
     QuotaServeOptions,
+    UpkeepServeOptions,
     SecretRecipientOptions {
   readonly storage?: StorageKind
   readonly port: number
@@ -71,7 +73,13 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
   const secretKeys = secretKeysFromFolder(options.data)
-  const auto = automation({ secretKeys, serverUrl: () => announced, ...isolation, ...automationOptionsOf(options) })
+  const auto = automation({
+    secretKeys,
+    serverUrl: () => announced,
+    ...isolation,
+    ...automationOptionsOf(options),
+    ...keptTimesOf(options),
+  })
   const web = pagesOf(options, auto)
   const extensions = [
     auto,
@@ -159,6 +167,7 @@ function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknow
     bodyBytesPerSecondMin,
     limits: limitsOf(options),
     quota: quotaOf(options),
+    ...schedulesOf(options),
     requestRate: requestRateOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },

@@ -81,24 +81,41 @@ const PROXY_LIMIT =
 export function answerError(response: Response, what: string, text: string): ClientError {
   const { status, headers } = response
   const body = parsedBody(text)
-  const code =
-    typeof body.code === 'string' && Object.hasOwn(ERROR_STATUS, body.code)
-      ? (body.code as ServiceErrorCode)
-      : 'http_error'
   const said =
     typeof body.message === 'string'
       ? body.message.slice(0, MESSAGE_CHARACTERS_MAX)
       : quoted(text.trim() || response.statusText, ERROR_TEXT_CHARACTERS_MAX)
+  const code = knownCode(body.code)
   const message = status === 413 && code === 'http_error' ? `${said}; ${PROXY_LIMIT}` : said
-  const isPassing =
-    status === 408 || status === 429 || (status >= 500 && !LASTING_STATUSES.has(status) && !LASTING_CODES.has(code))
   return new ClientError(code, `${what} answered ${status}: ${message}`, {
     statusCode: status,
-    isRetryable: isPassing,
+    isRetryable: isPassing(status, code),
     retryAfterMs: retryAfterMs(headers.get('retry-after')),
     requestId: headers.get('x-request-id') ?? undefined,
     ids: Array.isArray(body.ids) ? body.ids.filter((id) => typeof id === 'string').slice(0, IDS_MAX) : [],
   })
+}
+
+/** An error that stands within an answer of success, since it came after that had begun. */
+export function toldError(value: unknown, what: string): ClientError {
+  const body: ToldError = typeof value === 'object' && value !== null ? value : {}
+  const code = knownCode(body.code)
+  const status = STATUS_OF_CODE[code]
+  const message = typeof body.message === 'string' ? body.message.slice(0, MESSAGE_CHARACTERS_MAX) : 'no message'
+  return new ClientError(code, `${what} failed: ${message}`, {
+    statusCode: status,
+    isRetryable: isPassing(status, code),
+  })
+}
+
+function knownCode(code: unknown): StowageErrorCode {
+  return typeof code === 'string' && Object.hasOwn(ERROR_STATUS, code) ? (code as ServiceErrorCode) : 'http_error'
+}
+
+function isPassing(status: number, code: StowageErrorCode): boolean {
+  return (
+    status === 408 || status === 429 || (status >= 500 && !LASTING_STATUSES.has(status) && !LASTING_CODES.has(code))
+  )
 }
 
 /**
@@ -135,11 +152,13 @@ function retryAfterMs(header: string | null): number | undefined {
   return Number.isFinite(waitMs) ? Math.max(0, waitMs) : undefined
 }
 
-function parsedBody(text: string): {
+interface ToldError {
   readonly message?: unknown
   readonly code?: unknown
   readonly ids?: readonly unknown[]
-} {
+}
+
+function parsedBody(text: string): ToldError {
   try {
     const value = JSON.parse(text) as unknown
     return typeof value === 'object' && value !== null ? value : {}

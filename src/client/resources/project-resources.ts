@@ -1,6 +1,7 @@
 import type { CallOptions } from '../common/types.ts'
 import { checkPathId, parseJson, type Remote } from '../http/remote.ts'
 import type { DeletableFilter, Page, RunFilter } from './types.ts'
+import { type RemoteUpkeep, upkeepOf } from './upkeep.ts'
 import type { Model, ModelChange, NewModelVersion, NewPin, Pin, ProjectUsage, Run, Version } from './wire-types.ts'
 
 /** Models of a project. Calls reject with `ClientError`, as all of the client do. */
@@ -68,6 +69,8 @@ export interface RemotePins {
 export interface ProjectResources {
   /** Pins of the project. */
   readonly pins: RemotePins
+  /** Collection of unreferenced objects, and compaction. */
+  readonly upkeep: RemoteUpkeep
   /** The usage of the project, its models and its versions. */
   usage(options?: CallOptions): Promise<ProjectUsage>
   /** Models of the project. */
@@ -86,6 +89,7 @@ export function projectResources(remote: Remote): ProjectResources {
   const { read, made, done } = requests
   return {
     pins: pinsOf(requests),
+    upkeep: upkeepOf(remote, read),
     usage: (options) => read(['usage'], options),
     models: {
       list: (request) => read(['models'], request),
@@ -125,7 +129,7 @@ function requestsOf({ connection, retry, projectId }: Remote) {
   const below = (path: readonly string[]): readonly string[] => ['api', 'v1', 'projects', projectId, ...path]
   const read = async <T>(
     path: readonly string[],
-    request: RunFilter & DeletableFilter & CallOptions = {},
+    request: RunFilter & DeletableFilter & { readonly tops?: boolean | undefined } & CallOptions = {},
   ): Promise<T> => {
     for (const step of path) checkPathId(step)
     const { signal, ...asked } = request

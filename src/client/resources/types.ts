@@ -1,4 +1,17 @@
 import type { RunStatus } from './wire-types.ts'
+export type {
+  ChosenReport as RemoteChosenReport,
+  CollectedAmount as RemoteCollectedAmount,
+  CollectionProgress as RemoteCollectionProgress,
+  CollectionReport as RemoteCollectionReport,
+  CollectObjectsRequest,
+  CollectRequest,
+  CompactionProgress as RemoteCompactionProgress,
+  CompactionReport as RemoteCompactionReport,
+  CompactRequest,
+  ObjectAmount as RemoteObjectAmount,
+  UnreferencedObject as RemoteUnreferencedObject,
+} from './upkeep-wire-types.ts'
 
 /* What a server tells of models, versions and runs. Times are ISO 8601 in UTC, ids are 32 hex digits that sort by age. */
 

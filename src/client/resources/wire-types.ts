@@ -165,6 +165,8 @@ export interface Run {
   readonly triggeredBy: RunCause
   /** Whether log lines were left out because the run had reached the limit for them. */
   readonly logsTruncated: boolean
+  /** The parts that are gone, since a retention time of the server has passed for them. */
+  readonly expired: readonly ('annotations' | 'logs' | 'artifacts')[]
   /** The time of creation. */
   readonly createdAt: string
   /** `null` until a server claims the run. */

@@ -74,6 +74,8 @@ export interface MediaType {
   readonly encoding?: Readonly<Record<string, Encoding>>
   /** The data of each server-sent event, by its name: OpenAPI 3.1 has no keyword for it. */
   readonly 'x-events'?: Readonly<Record<string, Schema>>
+  /** The members of the lines of an answer in lines of JSON, of which each line has one. */
+  readonly 'x-lines'?: Readonly<Record<string, Schema>>
 }
 
 export type Content = Readonly<Record<string, MediaType>>

@@ -1,16 +1,16 @@
+import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import { undefinedIfNotFound, runRows } from '../views/run-rows.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import { ModelPage } from '../views/model.tsx'
 import { ProjectPage } from '../views/project.tsx'
-import { UsagePage } from '../views/usage.tsx'
-import { pageAnswer, seeOther } from '../server/visit.ts'
+import type { RefusedRetention } from '../views/retention.tsx'
+import { pageAnswer, type ProjectVisit, seeOther } from '../server/visit.ts'
 
 const MODELS_SHOWN = 50
 const AUTOMATIONS_SHOWN = 50
 const RUNS_SHOWN = 10
 const VERSIONS_SHOWN = 50
-const MODELS_COUNTED_SHOWN = 1_000
 
 /** A project, and the versions of one of its models. */
 export function projectResources<H>(server: PageServer<H>): readonly Resource<H>[] {
@@ -45,34 +45,26 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
         )
       },
     }),
-    server.project('/models/:modelId', {
-      GET: async ({ frame, projectId, project, mayWrite, exchange: { params, query } }) => {
-        const model = await project.models.get(params.modelId)
-        const deleted = query.get('deleted') === 'true'
-        const versions = await project.versions.list(model.id, { limit: VERSIONS_SHOWN, deleted, ...cursorOf(query) })
-        const page = { frame, projectId, model, versions, showsDeleted: deleted, mayWrite }
-        return pageAnswer(<ModelPage {...page} />)
-      },
-    }),
-    usageResource(server),
+    server.project('/models/:modelId', { GET: (visit) => showModel(visit) }),
     ...deletionResources(server),
   ]
 }
 
-/** The usage of a project. */
-function usageResource<H>(server: PageServer<H>): Resource<H> {
-  return server.project('/usage', {
-    GET: async ({ frame, projectId, project, context, exchange: { signal } }) => {
-      const usage = await context.usage(projectId, signal)
-      const shown = usage.groups.slice(0, MODELS_COUNTED_SHOWN)
-      const models = await Promise.all(
-        shown.map(async ({ groupId }) => undefinedIfNotFound(project.models.get(groupId))),
-      )
-      const byId = new Map(models.flatMap((model) => (model === undefined ? [] : [[model.id, model] as const])))
-      const page = { frame, projectId, usage: { ...usage, groups: shown }, models: byId }
-      return pageAnswer(<UsagePage {...page} />)
-    },
-  })
+/** The versions of a model, how long they are kept, and a rule that was refused. */
+export async function showModel<H>(
+  { frame, projectId, project, mayWrite, exchange: { params, query } }: ProjectVisit<H>,
+  refused?: RefusedRetention,
+): Promise<Answer> {
+  const model = await project.models.get(params.modelId)
+  const deleted = query.get('deleted') === 'true'
+  const versions = await project.versions.list(model.id, { limit: VERSIONS_SHOWN, deleted, ...cursorOf(query) })
+  const pruned =
+    model.retention === null || model.deletedAt !== null
+      ? undefined
+      : await project.models.prune(model.id, { dryRun: true })
+  const expired = pruned && { count: pruned.versions.length, hasMore: pruned.hasMore }
+  const page = { frame, projectId, model, versions, expired, refused, showsDeleted: deleted, mayWrite }
+  return pageAnswer(<ModelPage {...page} />, refused === undefined ? 200 : 400)
 }
 
 /** Models and versions are deleted, and restored. */

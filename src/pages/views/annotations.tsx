@@ -40,14 +40,15 @@ export function Annotations(props: AnnotationsProps): Html {
           <Shown filter={filter} /> <a href={`${urls.run(projectId, run.id)}#annotations`}>All annotations</a>
         </p>
       ) : null}
-      {annotations.items.length === 0 ? (
-        <p class="empty">{isFiltered ? 'There is none here.' : 'There is none.'}</p>
-      ) : (
-        <Groups {...props} />
-      )}
+      {annotations.items.length === 0 ? <p class="empty">{emptyWords(run, isFiltered)}</p> : <Groups {...props} />}
       <Next href={next} what="annotations" />
     </>
   )
+}
+
+function emptyWords({ expired }: Run, isFiltered: boolean): string {
+  if (expired.includes('annotations')) return 'They were removed: their time to be kept has passed.'
+  return isFiltered ? 'There is none here.' : 'There is none.'
 }
 
 function LevelLinks({ urls, projectId, run, filter }: AnnotationsProps): Html | null {

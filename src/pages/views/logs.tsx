@@ -40,7 +40,11 @@ export function LogsPage({ frame, projectId, run, title, logs }: LogsProps): Htm
     <Page frame={frame} title={`Log of ${title}`} crumbs={crumbs}>
       <h1>Log</h1>
       {logs.items.length === 0 ? (
-        <p class="empty">There is nothing here.</p>
+        <p class="empty">
+          {run.expired.includes('logs')
+            ? 'The log was removed: its time to be kept has passed.'
+            : 'There is nothing here.'}
+        </p>
       ) : (
         <LogLines lines={logs.items} label="Lines of the log" />
       )}

@@ -2,12 +2,16 @@ import type { Model, Page as Part, Version } from '../../automation-server/schem
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { formatCount, Empty, Next, Time } from './parts.tsx'
+import { type RefusedRetention, Retention } from './retention.tsx'
 
 interface ModelProps {
   readonly frame: Frame
   readonly projectId: string
   readonly model: Model
   readonly versions: Part<Version>
+  /** How many versions the retention rule would delete now. */
+  readonly expired: { readonly count: number; readonly hasMore: boolean } | undefined
+  readonly refused: RefusedRetention | undefined
   /** Whether deleted versions are in the list. */
   readonly showsDeleted: boolean
   readonly mayWrite: boolean
@@ -29,7 +33,6 @@ export function ModelPage(props: ModelProps): Html {
         {formatCount(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
         <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>
       </p>
-      {model.retention === null ? null : <p>{retentionWords(model.retention)}</p>}
       {model.deletedAt === null ? null : (
         <p>
           This model was deleted <Time at={model.deletedAt} />. Its automations start no more.
@@ -60,19 +63,10 @@ export function ModelPage(props: ModelProps): Html {
           </a>
         </p>
       </section>
+      <Retention {...props} urls={urls} />
       <ModelActions {...props} />
     </Page>
   )
-}
-
-/** The versions that a rule keeps, as a sentence. */
-function retentionWords({ keepLastCount, keepDailyDays, keepAllDays }: NonNullable<Model['retention']>): string {
-  const kept = [
-    ...(keepLastCount === undefined ? [] : [`the last ${formatCount(keepLastCount, 'version')}`]),
-    ...(keepDailyDays === undefined ? [] : [`the last version of each day for ${formatCount(keepDailyDays, 'day')}`]),
-    ...(keepAllDays === undefined ? [] : [`all versions for ${formatCount(keepAllDays, 'day')}`]),
-  ]
-  return `Retention: keeps ${kept.join(', ')}, and versions that are pinned or marked as kept. Others are deleted once a day.`
 }
 
 function deletedQuery(isShown: boolean): { readonly deleted?: string } {
@@ -107,7 +101,7 @@ function VersionActions({
   projectId,
   model,
   mayWrite,
-  version: { id, message, deletedAt },
+  version: { id, message, kept, deletedAt },
 }: ModelProps & { readonly version: Version }): Html | null {
   if (!mayWrite || model.deletedAt !== null) return null
   const named = <span class="hidden">: {message}</span>
@@ -119,16 +113,25 @@ function VersionActions({
         </button>
       </form>
     )
+  const path = (action: 'delete' | 'keep' | 'unkeep'): string => urls.versionAction(projectId, model.id, id, action)
   return (
-    <details class="confirm">
-      <summary>Delete …{named}</summary>
-      <form method="post" action={urls.versionAction(projectId, model.id, id, 'delete')}>
-        <p>Its runs stay. You can restore it for some days.</p>
-        <button type="submit" class="danger">
-          Delete this version
+    <div class="actions">
+      <form method="post" action={path(kept ? 'unkeep' : 'keep')}>
+        <button type="submit" class="second">
+          {kept ? 'Keep no longer' : 'Keep'}
+          {named}
         </button>
       </form>
-    </details>
+      <details class="confirm">
+        <summary>Delete …{named}</summary>
+        <form method="post" action={path('delete')}>
+          <p>Its runs stay. You can restore it for some days.</p>
+          <button type="submit" class="danger">
+            Delete this version
+          </button>
+        </form>
+      </details>
+    </div>
   )
 }
 
@@ -138,7 +141,7 @@ function VersionRow(props: ModelProps & { readonly version: Version }): Html {
     projectId,
     version,
   } = props
-  const { deletedAt, id, message, source, runId, createdAt, rootObjectId, modelId } = version
+  const { deletedAt, id, kept, message, source, runId, createdAt, rootObjectId, modelId } = version
   return (
     <li id={`version-${id}`}>
       <span class="main lines">
@@ -167,6 +170,7 @@ function VersionRow(props: ModelProps & { readonly version: Version }): Html {
         <a href={urls.runs(projectId, { modelId, versionId: id })}>
           Runs on it<span class="hidden">: {message}</span>
         </a>
+        {kept ? ' No rule deletes it.' : null}
         {deletedAt === null ? null : (
           <>
             {' '}

@@ -249,6 +249,8 @@ function Facts({ frame: { urls }, projectId, run, cause, automationName, version
 }
 
 function Made({ frame: { urls }, projectId, run, createdVersions }: RunPageProps): Html {
+  if (run.expired.includes('artifacts') && createdVersions.length === 0)
+    return <p class="empty">The files were removed: their time to be kept has passed.</p>
   if (run.artifacts.length === 0 && createdVersions.length === 0)
     return <p class="empty">{hasEnded(run.status) ? 'No files and no versions.' : 'No files and no versions yet.'}</p>
   return (
@@ -276,6 +278,7 @@ function Made({ frame: { urls }, projectId, run, createdVersions }: RunPageProps
 }
 
 function Log({ frame: { urls }, projectId, run, logs }: RunPageProps): Html {
+  if (run.expired.includes('logs')) return <p class="empty">The log was removed: its time to be kept has passed.</p>
   if (logs.lines.length === 0) return <p class="empty">{hasEnded(run.status) ? 'It wrote nothing.' : 'Nothing yet.'}</p>
   return (
     <>

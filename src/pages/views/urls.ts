@@ -66,11 +66,29 @@ export class Urls {
     return `${this.project(projectId)}/usage`
   }
 
-  modelAction(projectId: string, modelId: string, action: ModelAction): string {
+  /** The page about collection; with an action, where its form goes. */
+  collection(projectId: string, action: '' | 'restore' = ''): string {
+    return `${this.project(projectId)}/collection${action === '' ? '' : `/${action}`}`
+  }
+
+  newPin(projectId: string): string {
+    return `${this.project(projectId)}/pins`
+  }
+
+  pinAction(projectId: string, pinId: string, action: 'remove'): string {
+    return `${this.newPin(projectId)}/${encodeURIComponent(pinId)}/${action}`
+  }
+
+  modelAction(projectId: string, modelId: string, action: ModelAction | 'retention'): string {
     return `${this.model(projectId, modelId)}/${action}`
   }
 
-  versionAction(projectId: string, modelId: string, versionId: string, action: ModelAction): string {
+  versionAction(
+    projectId: string,
+    modelId: string,
+    versionId: string,
+    action: ModelAction | 'keep' | 'unkeep',
+  ): string {
     return `${this.model(projectId, modelId)}/versions/${encodeURIComponent(versionId)}/${action}`
   }
 

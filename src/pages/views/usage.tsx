@@ -1,24 +1,27 @@
 import type { Model } from '../../automation-server/schemas/types.ts'
-import type { ProjectUsage, RootUsage, UsageShare } from '../../object/roots.ts'
+import type { Pin, ProjectUsage, UsageShare } from '../../object/roots.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Empty, formatBytes, formatCount } from './parts.tsx'
+import { Pins, type RefusedPin } from './pins.tsx'
 
 interface UsageProps {
   readonly frame: Frame
   readonly projectId: string
   readonly usage: ProjectUsage
   readonly models: ReadonlyMap<string, Model>
+  readonly pins: readonly Pin[]
+  readonly refused: RefusedPin | undefined
+  readonly mayWrite: boolean
 }
 
 /** The usage of a project: all of it, by model, and by pin. */
-export function UsagePage({ frame, projectId, usage, models }: UsageProps): Html {
+export function UsagePage({ frame, projectId, usage, models, pins, refused, mayWrite }: UsageProps): Html {
   const { urls } = frame
   const crumbs = [
     { text: 'Projects', href: urls.home },
     { text: projectId, href: urls.project(projectId) },
   ]
-  const pins = usage.roots.filter(({ kind }) => kind === 'pin')
   return (
     <Page frame={frame} title="Storage" crumbs={crumbs}>
       <h1>Storage</h1>
@@ -27,6 +30,11 @@ export function UsagePage({ frame, projectId, usage, models }: UsageProps): Html
         on disk. {formatCount(usage.unreferencedObjects, 'object')} ({formatBytes(usage.unreferencedJsonBytes)}) that no
         version and no pin leads to.
       </p>
+      {mayWrite ? (
+        <p>
+          <a href={urls.collection(projectId)}>What a collection would take away</a>
+        </p>
+      ) : null}
       <section aria-labelledby="models">
         <h2 id="models">Models</h2>
         {usage.groups.length === 0 ? (
@@ -45,26 +53,8 @@ export function UsagePage({ frame, projectId, usage, models }: UsageProps): Html
           </ul>
         )}
       </section>
-      {pins.length === 0 ? null : <Pins pins={pins} />}
+      <Pins urls={urls} projectId={projectId} pins={pins} roots={usage.roots} refused={refused} mayWrite={mayWrite} />
     </Page>
-  )
-}
-
-function Pins({ pins }: { readonly pins: readonly RootUsage[] }): Html {
-  return (
-    <section aria-labelledby="pins">
-      <h2 id="pins">Pins</h2>
-      <ul class="rows">
-        {pins.map((pin) => (
-          <li>
-            <code class="main">
-              <bdi>{pin.rootObjectId}</bdi>
-            </code>
-            <Share share={pin} />
-          </li>
-        ))}
-      </ul>
-    </section>
   )
 }
 

@@ -168,7 +168,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
     name: 'list: returns more than a thousand blobs, each exactly once across all pages',
     check: async (context) => {
       // A page may end at a name that begins the next one.
-      const names = Array.from({ length: 1_100 }, (_, at) => `page/${Math.floor(at / 3)}${'/x'.repeat(at % 3)}`)
+      const names = Array.from({ length: 1_100 }, (_, at) => `page/${Math.floor(at / 3)}${'-'.repeat(at % 3)}`)
       for (let from = 0; from < names.length; from += 100)
         await Promise.all(names.slice(from, from + 100).map((rest) => context.put(rest, noise(1))))
       const seen = new Set<string>()

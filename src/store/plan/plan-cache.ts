@@ -19,11 +19,12 @@ import { holdsInLayout, packsAreThere } from './plan-layout.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
 import { loadedPlan, LOOKED_UP_IDS_MAX } from './loaded-plan.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
-import { isQuiet, isRemoved, readHead } from '../records/projects.ts'
+import { isQuiet } from '../records/projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import { readSource } from '../pack/segment-reader.ts'
 import { PlanQuota } from './plan-quota.ts'
+import { PlanRecords } from './plan-records.ts'
 
 /** Plans of closures up to this size are kept in memory alone: they are made again in less time than a sync takes. */
 const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
@@ -53,6 +54,8 @@ export interface PlanCacheParts {
   readonly newId: () => string
   readonly environment: Environment
   readonly budget: MemoryBudget
+  /** The store's own time. */
+  readonly recentEpoch: () => Promise<number>
   /** Bytes of plans held in memory, and of plan blobs in storage. */
   readonly cacheBytes: number
   readonly storedBytesMax: number
@@ -64,14 +67,19 @@ export interface PlanCacheParts {
 export class PlanCache {
   readonly #parts: PlanCacheParts
   readonly #loaded: ByteCache<LoadedPlan | undefined>
-  readonly #making = new Map<string, Promise<LoadedPlan>>()
+  readonly #making = new Map<string, Promise<LoadedPlan | undefined>>()
   readonly #oneAtATime = new Semaphore(1)
+  readonly #stored: PlanRecords
   readonly #quota: PlanQuota
 
   constructor(parts: PlanCacheParts) {
     this.#parts = parts
     this.#loaded = new ByteCache(parts.cacheBytes, (plan) => plan?.cachedBytes ?? 0)
-    this.#quota = new PlanQuota(parts.records, parts.blobs, parts.storedBytesMax)
+    this.#stored = new PlanRecords(parts)
+    this.#quota = new PlanQuota(parts.records, this.#stored, {
+      bytesMax: parts.storedBytesMax,
+      environment: parts.environment,
+    })
   }
 
   /** The plan of a root (`variant` names the subtracted closures), if there is a valid one. */
@@ -86,7 +94,7 @@ export class PlanCache {
     for (let isOutdated = true; isOutdated;) {
       const loading = this.#loaded.get(name, () => this.#load(project, key))
       const plan = await loading
-      isOutdated = plan !== undefined && !(await holdsInLayout(this.#parts, plan, project, key))
+      isOutdated = plan !== undefined && !(await this.#isCurrent(plan, project, key))
       if (plan !== undefined && !isOutdated && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
         this.#quota.used(name)
         return plan
@@ -141,7 +149,7 @@ export class PlanCache {
     this.#loaded.clear()
   }
 
-  async #make(order: PlanRequest, key: Uint8Array, signal: AbortSignal): Promise<LoadedPlan> {
+  async #make(order: PlanRequest, key: Uint8Array, signal: AbortSignal): Promise<LoadedPlan | undefined> {
     const { catalog, reader, deflate, newId } = this.#parts
     const planId = newId()
     const { packs, missing, absentClaims } = order.closure
@@ -159,7 +167,7 @@ export class PlanCache {
       : await this.#makeStored(maker, order, key, planId, signal)
     const name = nameOf(key)
     this.#loaded.delete(name)
-    return (await this.#loaded.get(name, () => Promise.resolve(plan))) as LoadedPlan
+    return plan === undefined ? undefined : this.#loaded.get(name, () => Promise.resolve(plan))
   }
 
   /**
@@ -176,14 +184,17 @@ export class PlanCache {
     return true
   }
 
+  /** `undefined` if there is no room, or another server was faster with the plan of another closure. */
   async #makeStored(
     maker: PlanMaker,
     { project, closure }: PlanRequest,
     key: Uint8Array,
     planId: string,
     signal: AbortSignal,
-  ): Promise<LoadedPlan> {
-    const { records, blobs } = this.#parts
+  ): Promise<LoadedPlan | undefined> {
+    if (!this.#quota.hasRoom) return undefined
+    const { blobs } = this.#parts
+    const before = await this.#stored.value(key)
     const blobName = planBlobName(project.projectId, planId)
     let planBytes = 0
     const sink = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
@@ -199,8 +210,12 @@ export class PlanCache {
       layout: project.layout,
     }
     const value = encodePlanRecord(key, record)
-    await records.commit({ put: [{ key, value }] })
-    await this.#dropIfRemoved(project, key, value, blobName)
+    if (!(await this.#stored.put(project.projectId, { key, value, blobName }, before))) {
+      const theirs = await this.#load(project, key)
+      return theirs?.tables.closureDigest === made.tables.closureDigest ? theirs : undefined
+    }
+    if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))
+      throw new StowageError('not_found', 'the project was removed while a plan was made for it')
     const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence, {
       layout: project.layout,
       environment: this.#parts.environment,
@@ -212,31 +227,22 @@ export class PlanCache {
     return plan
   }
 
-  /** The sweep of a removed project may have been here before the plan was. */
-  async #dropIfRemoved(project: ProjectView, key: Uint8Array, value: Uint8Array, blobName: string): Promise<void> {
-    const { records, blobs } = this.#parts
-    const { head } = await readHead(records, project.projectId)
-    if (!isRemoved(head, project.generation)) return
-    await records.commit({ remove: [key], expect: [{ key, value }] })
-    await blobs.remove([blobName])
-    throw new StowageError('not_found', 'the project was removed while a plan was made for it')
-  }
-
   async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
-    const { records, blobs, catalog, environment, onError } = this.#parts
+    const { blobs, catalog, environment, onError } = this.#parts
     const { layout } = project
-    const [value] = await records.getMany([key])
+    const value = await this.#stored.value(key)
     if (value === undefined) return undefined
+    let blobName: string | undefined
     try {
       const record = decodePlanRecord(key, value)
-      const blobName = planBlobName(project.projectId, record.planId)
+      blobName = planBlobName(project.projectId, record.planId)
       const use = this.#quota.useOf(nameOf(key), blobName)
       const tables = await decodePlanTables(
         await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
         environment,
       )
       if (!(await packsAreThere(catalog, project, tables))) {
-        await records.commit({ remove: [key], expect: [{ key, value }] })
+        await this.#stored.drop(project.projectId, { key, value, blobName })
         return undefined
       }
       await this.#quota.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
@@ -244,9 +250,14 @@ export class PlanCache {
     } catch (error) {
       if (!(error instanceof StowageError) || error.isRetryable) throw error
       onError(error)
-      await records.commit({ remove: [key], expect: [{ key, value }] }).catch(onError)
+      await this.#stored.drop(project.projectId, { key, value, blobName }).catch(onError)
       return undefined
     }
+  }
+
+  /** Whether the loaded plan is still the one that counts. */
+  async #isCurrent(plan: LoadedPlan, project: ProjectView, key: Uint8Array): Promise<boolean> {
+    return (await this.#stored.stillNames(plan, project, key)) && (await holdsInLayout(this.#parts, plan, project, key))
   }
 
   /** A complete plan always holds. Others do while everything that was absent still is. */

@@ -1,13 +1,16 @@
-import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import type { Environment } from '../../environment.ts'
+import type { RecordStore } from '../../storage/backend.ts'
 import { keyBounds, keyParts, planBlobName } from '../records/keys.ts'
 import { PlanRefCount } from './planned-selection.ts'
 import { decodePlanRecord } from '../records/records.ts'
+import type { PlanEntry, PlanRecords } from './plan-records.ts'
 
-export interface StoredPlan {
-  readonly key: Uint8Array
-  /** The plan's record. */
-  readonly value: Uint8Array
-  readonly blobName: string
+/** The blob of a plan that went stays at least so long, and about so long. */
+const CONDEMNED_MS = 25 * 60 * 60_000
+/** These blobs may take so many times the room of the plans that count. */
+const CONDEMNED_FACTOR_MAX = 8
+
+export interface StoredPlan extends PlanEntry {
   readonly bytes: number
   readonly use: PlanRefCount
 }
@@ -18,17 +21,35 @@ export interface StoredPlan {
  */
 export class PlanQuota {
   readonly #records: RecordStore
-  readonly #blobs: BlobStore
+  readonly #stored: PlanRecords
   readonly #bytesMax: number
+  readonly #environment: Pick<Environment, 'monotonicMs'>
   /** In the order of their last use. */
   readonly #plans = new Map<string, StoredPlan>()
   #bytes = 0
+  /** Plans that were evicted or replaced, whose blobs stay for a day. */
+  readonly #condemned: { readonly atMs: number; readonly bytes: number }[] = []
   #surveyed: Promise<void> | undefined
 
-  constructor(records: RecordStore, blobs: BlobStore, bytesMax: number) {
+  constructor(
+    records: RecordStore,
+    stored: PlanRecords,
+    { bytesMax, environment }: { readonly bytesMax: number; readonly environment: Pick<Environment, 'monotonicMs'> },
+  ) {
+    this.#environment = environment
     this.#records = records
-    this.#blobs = blobs
+    this.#stored = stored
     this.#bytesMax = bytesMax
+  }
+
+  /**
+   * Whether one more plan may be stored. Plans that went lately take room for a day; when that is too much, answers go
+   * without plans rather than fill the disk.
+   */
+  get hasRoom(): boolean {
+    const since = this.#environment.monotonicMs() - CONDEMNED_MS
+    while (this.#condemned.length > 0 && this.#condemned[0].atMs < since) this.#condemned.shift()
+    return this.#condemned.reduce((sum, { bytes }) => sum + bytes, 0) <= CONDEMNED_FACTOR_MAX * this.#bytesMax
   }
 
   used(name: string): void {
@@ -44,13 +65,12 @@ export class PlanQuota {
     return known?.blobName === blobName ? known.use : new PlanRefCount()
   }
 
-  /** Notes a plan that was made, and makes room. The one that it replaces is removed. */
+  /** Notes a plan that was made in place of another one, and makes room. */
   async added(name: string, stored: StoredPlan): Promise<void> {
     const replaced = this.#note(name, stored)
     if (replaced !== undefined) {
       replaced.use.isRetired = true
-      // A replaced plan that answers are still being sent by is left to the sweep of blobs that nothing names.
-      if (replaced.use.answers === 0) await this.#blobs.remove([replaced.blobName])
+      this.#condemn(replaced)
     }
     await this.#makeRoom(name)
   }
@@ -72,13 +92,16 @@ export class PlanQuota {
     }
   }
 
-  async #evict(name: string, { key, value, blobName, bytes, use }: StoredPlan): Promise<void> {
-    use.isRetired = true
+  async #evict(name: string, plan: StoredPlan): Promise<void> {
+    plan.use.isRetired = true
     this.#plans.delete(name)
-    this.#bytes -= bytes
-    // Unless the record has changed: another maker replaced the plan.
-    await this.#records.commit({ remove: [key], expect: [{ key, value }] })
-    await this.#blobs.remove([blobName])
+    this.#bytes -= plan.bytes
+    this.#condemn(plan)
+    await this.#stored.drop(keyParts(plan.key)[0], plan)
+  }
+
+  #condemn({ bytes }: StoredPlan): void {
+    this.#condemned.push({ atMs: this.#environment.monotonicMs(), bytes })
   }
 
   #note(name: string, stored: StoredPlan): StoredPlan | undefined {

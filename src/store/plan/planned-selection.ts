@@ -24,6 +24,8 @@ const ROWS_AT_ONCE = 64
  * Stored bytes are compared with their CRC when a plan is first sent after it was loaded, and again after this long.
  */
 const VERIFY_INTERVAL_MS = 10 * 60_000
+/** How often the record of a loaded plan is looked at: another server may have replaced or evicted it. */
+const LOOK_INTERVAL_MS = 10 * 60_000
 
 /** The users of the bytes of a plan, however often it was loaded. */
 export class PlanRefCount {
@@ -57,6 +59,7 @@ export class LoadedPlan {
   readonly use: PlanRefCount
   readonly #environment: Environment
   #verifiedAtMs = -Infinity
+  #lookedAtMs: number
 
   constructor(
     source: ByteSource,
@@ -64,6 +67,7 @@ export class LoadedPlan {
     { use = new PlanRefCount(), layout, absent, environment }: LoadedPlanOptions,
   ) {
     this.#environment = environment
+    this.#lookedAtMs = environment.monotonicMs()
     this.source = source
     this.absent = absent
     this.layout = layout
@@ -94,6 +98,14 @@ export class LoadedPlan {
 
   get isDueForVerification(): boolean {
     return this.#environment.monotonicMs() - this.#verifiedAtMs > VERIFY_INTERVAL_MS
+  }
+
+  get isDueForLook(): boolean {
+    return this.#environment.monotonicMs() - this.#lookedAtMs > LOOK_INTERVAL_MS
+  }
+
+  looked(): void {
+    this.#lookedAtMs = this.#environment.monotonicMs()
   }
 
   verified(): void {

@@ -48,18 +48,26 @@ export class EpochCounter implements StoreEpochs {
     return isRecent ? looked.epoch : (await this.current()).number
   }
 
-  /** Looks at the epoch, and advances it when it has stood long enough. To be called again and again. */
-  async advanceWhenDue(): Promise<void> {
+  /**
+   * Looks at the epoch, and advances it when it has stood long enough. To be called again and again. Whether this server
+   * advanced it: one of all servers does for each epoch, so that can do what one of them should.
+   */
+  async advanceWhenDue(): Promise<boolean> {
     const { number } = await this.current()
     const nowMs = this.#environment.monotonicMs()
     if (this.#seen?.epoch !== number) this.#seen = { epoch: number, atMs: nowMs }
-    else if (nowMs - this.#seen.atMs >= this.epochMs) await this.advance()
+    else if (nowMs - this.#seen.atMs >= this.epochMs) return this.advance()
+    return false
   }
 
-  /** Begins the next epoch; does nothing if another server just did. */
-  async advance(): Promise<void> {
+  /** Begins the next epoch, or one that is later; `false` if another server just did. */
+  async advance(by = 1): Promise<boolean> {
     const { number, expectation } = await this.current()
     const { key } = expectation
-    await this.#records.commit({ put: [{ key, value: encodeEpoch(key, number + 1) }], expect: [expectation] })
+    const { ok } = await this.#records.commit({
+      put: [{ key, value: encodeEpoch(key, number + by) }],
+      expect: [expectation],
+    })
+    return ok
   }
 }

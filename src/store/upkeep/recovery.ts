@@ -1,25 +1,11 @@
 import { StowageError } from '../../errors.ts'
-import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { type CommittedPack, type Committer, projectRemoved } from '../ingest/committer.ts'
-import {
-  isOfExtension,
-  keyBounds,
-  keyParts,
-  packBlobName,
-  packKey,
-  parseHex,
-  planBlobName,
-  projectFolder,
-} from '../records/keys.ts'
+import { keyBounds, keyParts, packKey, parseHex } from '../records/keys.ts'
 import { onlyIfDamaged, packOf, readTables } from '../records/pack-catalog.ts'
 import { decodePackRecord } from '../records/pack-record.ts'
 import { isRemoved, readHead } from '../records/projects.ts'
-import { decodeMark, decodePlanRecord } from '../records/records.ts'
-import { isTombstone } from './tombstone.ts'
-
-/** Blobs that no record names are kept this long: an upload whose commit is on its way may be about to name one. */
-const ORPHAN_GRACE_MS = 60 * 60_000
-const REMOVALS_AT_ONCE = 256
+import { decodeMark } from '../records/records.ts'
 
 export interface RecoveryParts {
   readonly records: RecordStore
@@ -34,10 +20,9 @@ export interface RecoveryParts {
  */
 export async function applyPending(parts: RecoveryParts, onDamage: (error: unknown) => void): Promise<void> {
   for await (const entries of parts.records.range(keyBounds('pending'))) {
-    for (const { key, value } of entries) {
+    for (const entry of entries) {
       try {
-        decodeMark(key, value)
-        await applyMarked(parts, key)
+        await applyMarked(parts, entry)
       } catch (error) {
         if (error instanceof StowageError && error.isRetryable) throw error
         onDamage(error)
@@ -46,14 +31,17 @@ export async function applyPending(parts: RecoveryParts, onDamage: (error: unkno
   }
 }
 
-async function applyMarked(parts: RecoveryParts, pending: Uint8Array): Promise<void> {
-  const [projectId, generationHex, sequenceHex] = keyParts(pending)
+/** Applies the pack that this mark stands for, unless it was applied meanwhile. */
+export async function applyMarked(parts: RecoveryParts, mark: Entry): Promise<void> {
+  decodeMark(mark.key, mark.value)
+  const [projectId, generationHex, sequenceHex] = keyParts(mark.key)
   const generation = parseHex(generationHex)
   const sequence = parseHex(sequenceHex)
   const key = packKey(projectId, generation, sequence)
   const [value] = await parts.records.getMany([key])
-  if (value === undefined) await parts.records.commit({ remove: [pending] })
-  else await applyPack(parts, { projectId, generation, sequence, record: decodePackRecord(key, value) })
+  const record = value === undefined ? undefined : decodePackRecord(key, value)
+  if (record === undefined) await parts.records.commit({ remove: [mark.key] })
+  else if (record.state === 'committed') await applyPack(parts, { projectId, generation, sequence, record })
 }
 
 /** Applies a pack from its own tables. Throws `project_removed` if a sweep has taken it with its project. */
@@ -64,40 +52,5 @@ export async function applyPack({ records, blobs, committer }: RecoveryParts, pa
     onlyIfDamaged(error)
     const { head } = await readHead(records, pack.projectId)
     throw isRemoved(head, pack.generation) ? projectRemoved() : error
-  }
-}
-
-/**
- * Removes blobs that no record names: uploads that failed or were cut off before their commit, and plans that were
- * replaced. Only for projects that have a record: if the records were lost, `reindex` needs every blob.
- */
-export async function sweepOrphans(
-  { records, blobs }: RecoveryParts,
-  nowMs: number,
-  signal: AbortSignal,
-): Promise<void> {
-  const candidates = new Set<string>()
-  for await (const batch of blobs.list('', { signal })) {
-    for (const { name, modifiedAtMs } of batch) {
-      if (modifiedAtMs < nowMs - ORPHAN_GRACE_MS && !isTombstone(name) && !isOfExtension(name)) candidates.add(name)
-    }
-  }
-  if (candidates.size === 0) return
-  const folders = new Set<string>()
-  for await (const entries of records.range(keyBounds('head'), { signal })) {
-    for (const { key } of entries) folders.add(projectFolder(keyParts(key)[0]))
-  }
-  for await (const entries of records.range(keyBounds('pack'), { signal })) {
-    for (const { key, value } of entries)
-      candidates.delete(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))
-  }
-  for await (const entries of records.range(keyBounds('plan'), { signal })) {
-    for (const { key, value } of entries)
-      candidates.delete(planBlobName(keyParts(key)[0], decodePlanRecord(key, value).planId))
-  }
-  const orphans = [...candidates].filter((name) => folders.has(name.split('/')[0]))
-  for (let i = 0; i < orphans.length; i += REMOVALS_AT_ONCE) {
-    signal.throwIfAborted()
-    await blobs.remove(orphans.slice(i, i + REMOVALS_AT_ONCE))
   }
 }

@@ -157,6 +157,7 @@ export const RUN: RunDetails = {
   annotations: { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 },
   triggeredBy: { kind: 'version', runId: null },
   logsTruncated: false,
+  expired: [],
   createdAt: EXAMPLE_TIME,
   startedAt: EXAMPLE_TIME,
   endedAt: EXAMPLE_TIME,

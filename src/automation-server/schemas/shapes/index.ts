@@ -6,6 +6,7 @@ import { KEEPING_SHAPES } from './keeping.ts'
 import { MODEL_SHAPES } from './models.ts'
 import { REPORT_SHAPES } from './reports.ts'
 import { RUN_SHAPES } from './runs.ts'
+import { UPKEEP_SHAPES } from './upkeep.ts'
 
 /** Every shape of automation that the OpenAPI document names. */
 export const AUTOMATION_API_SHAPES: readonly NamedShape<unknown>[] = [
@@ -18,4 +19,5 @@ export const AUTOMATION_API_SHAPES: readonly NamedShape<unknown>[] = [
   ...REPORT_SHAPES,
   ...RUN_SHAPES,
   ...KEEPING_SHAPES,
+  ...UPKEEP_SHAPES,
 ]

@@ -100,6 +100,9 @@ const RUN_CAUSE_COUNT: NamedShape<RunCauseCount> = named(
   ),
 )
 
+/** Parts of a run with retention times of their own. */
+export const RUN_PARTS = ['annotations', 'logs', 'artifacts'] as const
+
 const RUN_MEMBERS = {
   id: described(RESOURCE_ID, 'Names the run.'),
   automationId: described(RESOURCE_ID, 'The automation that the run belongs to.'),
@@ -118,6 +121,9 @@ const RUN_MEMBERS = {
   annotations: described(ANNOTATION_COUNTS, 'The number of annotations of each level.'),
   triggeredBy: described(RUN_CAUSE, 'The cause of the run.'),
   logsTruncated: boolean('Whether log lines were left out because the run had reached the limit for them.'),
+  expired: list(oneOf(RUN_PARTS), {
+    description: 'The parts that are gone, since a retention time of the server has passed for them.',
+  }),
   createdAt: described(TIME, 'The time of creation.'),
   startedAt: nullable(TIME, '`null` until a server claims the run.'),
   endedAt: nullable(TIME, '`null` until the run ends.'),

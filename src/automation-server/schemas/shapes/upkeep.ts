@@ -1,0 +1,211 @@
+import {
+  boolean,
+  described,
+  integer,
+  list,
+  named,
+  type NamedShape,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  type OptionalShape,
+} from '../../../openapi/description/shape.ts'
+import type {
+  ChosenReport,
+  CollectedAmount,
+  CollectionProgress,
+  CollectionReport,
+  CollectObjectsRequest,
+  CollectRequest,
+  CompactionProgress,
+  CompactionReport,
+  CompactRequest,
+  ObjectAmount,
+  UnreferencedObject,
+} from '../../../client/resources/upkeep-wire-types.ts'
+import { CHOSEN_MAX } from '../../../object/collection.ts'
+import { COUNT, OBJECT_ID, pageOf } from './common.ts'
+
+/** Collection of unreferenced objects, and compaction. */
+
+/** A thousand years: more than anybody keeps. */
+const GRACE_MS_MAX = 1_000 * 366 * 86_400_000
+
+export const OBJECT_AMOUNT: NamedShape<ObjectAmount> = named(
+  'ObjectAmount',
+  object(
+    {
+      objects: described(COUNT, 'How many.'),
+      jsonBytes: described(COUNT, 'Their bytes of JSON.'),
+      storedBytes: described(COUNT, 'Their share of the compressed packs, which compaction frees.'),
+    },
+    'A number of objects, with their bytes.',
+  ),
+)
+
+const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
+  'CollectedAmount',
+  object(
+    {
+      objects: described(COUNT, 'How many.'),
+      jsonBytes: described(COUNT, 'Their bytes of JSON.'),
+      storedBytes: described(COUNT, 'Their share of the compressed packs, which compaction frees.'),
+      byCause: object(
+        {
+          neverReferenced: described(OBJECT_AMOUNT, 'No version and no pin led to them at any collection.'),
+          oldVersion: described(OBJECT_AMOUNT, 'A version or a pin led to them that is gone.'),
+          replaced: described(OBJECT_AMOUNT, 'Lines of objects that another pack holds as well.'),
+        },
+        'The same, divided by the cause.',
+      ),
+    },
+    'A number of objects, with their bytes, by the cause for which they are not needed.',
+  ),
+)
+
+const DRY_RUN = optional(boolean('`true` counts what would happen, and changes nothing.'))
+
+function graceMs(description: string): OptionalShape<number> {
+  return optional(integer(0, GRACE_MS_MAX, description))
+}
+
+export const COLLECT_REQUEST: NamedShape<CollectRequest> = named(
+  'CollectRequest',
+  object(
+    {
+      dryRun: DRY_RUN,
+      olderThanMs: graceMs(
+        'Younger objects are kept, with everything below them; 14 days by default. The server counts in epochs of ten minutes and rounds up.',
+      ),
+      undoMs: graceMs(
+        'How long condemned objects can be restored before a later collection frees them; 14 days by default.',
+      ),
+    },
+    'How to collect a project.',
+  ),
+)
+
+const CONDEMNED = 'Objects that nothing leads to: a later collection frees them, unless they are restored.'
+
+export const COLLECTION_REPORT: NamedShape<CollectionReport> = named(
+  'CollectionReport',
+  object(
+    {
+      dryRun: boolean('Whether nothing was changed.'),
+      skipped: nullable(
+        oneOf(['noRoots', 'damaged']),
+        'Why nothing was collected: the project has neither a version nor a pin, or a pack of it cannot be read. `null` if it was collected.',
+      ),
+      held: described(OBJECT_AMOUNT, 'What the project holds.'),
+      young: described(OBJECT_AMOUNT, 'Objects that nothing leads to, and that are too young.'),
+      condemned: described(COLLECTED_AMOUNT, CONDEMNED),
+      freed: described(COLLECTED_AMOUNT, 'Objects that earlier collections condemned, and that are gone for good.'),
+      restorable: described(OBJECT_AMOUNT, 'Objects that earlier collections condemned, and that can be restored.'),
+      revived: described(OBJECT_AMOUNT, 'Condemned objects that a version or a pin leads to again.'),
+    },
+    'The result of a collection.',
+  ),
+)
+
+export const COLLECTION_PROGRESS: NamedShape<CollectionProgress> = named(
+  'CollectionProgress',
+  object(
+    {
+      phase: oneOf(['marking', 'condemning', 'freeing', 'restoring'], 'What it does now.'),
+      objects: described(COUNT, 'Objects that this phase is done with.'),
+      objectsTotal: described(COUNT, 'All objects of this phase, as far as known.'),
+    },
+    'How far a collection is.',
+  ),
+)
+
+export const UNREFERENCED_OBJECT: NamedShape<UnreferencedObject> = named(
+  'UnreferencedObject',
+  object(
+    {
+      id: described(OBJECT_ID, 'Names the object.'),
+      jsonBytes: described(COUNT, 'Its bytes of JSON.'),
+      state: oneOf(['unreferenced', 'condemned'], '`condemned`: it will be freed, unless it is restored.'),
+      ageMs: described(COUNT, 'The time since it was written or condemned, counted in epochs of the store.'),
+      isTop: boolean('Whether no object refers to it: the top of a graph.'),
+    },
+    'An object that no version and no pin leads to.',
+  ),
+)
+
+export const COLLECT_OBJECTS_REQUEST: NamedShape<CollectObjectsRequest> = named(
+  'CollectObjectsRequest',
+  object(
+    {
+      ids: list(OBJECT_ID, { itemsMin: 1, itemsMax: CHOSEN_MAX, description: 'The chosen objects.' }),
+      dryRun: DRY_RUN,
+      olderThanMs: graceMs('Younger objects stay; one epoch of the store by default.'),
+    },
+    'Which objects to condemn, with everything below them that nothing else leads to.',
+  ),
+)
+
+export const CHOSEN_REPORT: NamedShape<ChosenReport> = named(
+  'ChosenReport',
+  object(
+    {
+      condemned: described(OBJECT_AMOUNT, 'The chosen objects, and those below them that nothing else leads to.'),
+      keptIds: list(OBJECT_ID, { itemsMax: 100, description: 'Chosen objects that stay, the first hundred.' }),
+      kept: described(COUNT, 'How many stay: a version, a pin or another object leads to them, or they are too young.'),
+      missing: described(COUNT, 'Chosen ids that the project does not hold.'),
+    },
+    'The result of condemning chosen objects.',
+  ),
+)
+
+export const COMPACT_REQUEST: NamedShape<CompactRequest> = named(
+  'CompactRequest',
+  object(
+    { all: optional(boolean('Merges all packs that can be merged, not only the fewest that keep their number low.')) },
+    'How to compact a project.',
+  ),
+)
+
+export const COMPACTION_REPORT: NamedShape<CompactionReport> = named(
+  'CompactionReport',
+  object(
+    {
+      merges: described(COUNT, 'Merges that took effect.'),
+      packsBefore: described(COUNT, 'Packs before.'),
+      packsAfter: described(COUNT, 'Packs after.'),
+      storedBytesBefore: described(COUNT, 'Their bytes before.'),
+      storedBytesAfter: described(COUNT, 'Their bytes after.'),
+      retiredBytes: described(COUNT, 'Bytes of replaced packs, which leave the disk a day later.'),
+      stopped: nullable(oneOf(['storageFull']), 'Why it stopped before the end; `null` if it came to the end.'),
+    },
+    'The result of a compaction.',
+  ),
+)
+
+export const COMPACTION_PROGRESS: NamedShape<CompactionProgress> = named(
+  'CompactionProgress',
+  object(
+    {
+      merges: described(COUNT, 'Merges that took effect.'),
+      storedBytes: described(COUNT, 'Bytes of packs that were read.'),
+      storedBytesTotal: described(COUNT, 'Bytes of all packs that were chosen so far.'),
+    },
+    'How far a compaction is.',
+  ),
+)
+
+export const UPKEEP_SHAPES: readonly NamedShape<unknown>[] = [
+  OBJECT_AMOUNT,
+  COLLECTED_AMOUNT,
+  COLLECT_REQUEST,
+  COLLECTION_REPORT,
+  COLLECTION_PROGRESS,
+  UNREFERENCED_OBJECT,
+  pageOf(UNREFERENCED_OBJECT),
+  COLLECT_OBJECTS_REQUEST,
+  CHOSEN_REPORT,
+  COMPACT_REQUEST,
+  COMPACTION_REPORT,
+  COMPACTION_PROGRESS,
+]

@@ -1,0 +1,156 @@
+import { Command, Option } from 'commander'
+import type {
+  RemoteChosenReport,
+  RemoteCollectedAmount,
+  RemoteCollectionProgress,
+  RemoteCollectionReport,
+  RemoteObjectAmount,
+} from '../../client/index.ts'
+import {
+  addConnectOptions,
+  CONNECT_HELP,
+  type ConnectOptions,
+  type Connected,
+  withProjects,
+} from '../client/connect.ts'
+import type { Progress } from '../client/progress.ts'
+import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { formatBytes, formatCount, printable } from '../common/format.ts'
+import { durationSecondsOrNone, jsonOption } from '../common/options.ts'
+import { printJson, printLine } from '../common/output.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage collect --dry-run --url http://127.0.0.1:8642 --project demo --token-file token.txt
+  stowage collect --project demo                            condemns; the next run after 14 days frees
+  stowage collect --project demo --undo                     restores everything that is condemned
+  stowage collect --data /var/lib/stowage                   every project of a folder that no server has open
+  stowage collect $ROOT --project demo                      a chosen graph that nothing leads to
+
+Condemns the objects that no version, no pin and no object younger than --older-than leads to. Condemned objects can be
+restored with --undo; a run after --undo-within frees them for good, and "stowage compact" gives their space back.
+Without --project, all projects are collected that the token may write. A project with neither a version nor a pin is
+never collected: "stowage ls --unreferenced" lists its objects, and chosen ones are collected by their ids.
+Ages are counted in the time in which a server runs.
+${CONNECT_HELP}
+${TRANSFER_EXIT_HELP}`
+
+interface CollectOptions extends ConnectOptions {
+  readonly dryRun?: boolean
+  readonly olderThan?: number
+  readonly undoWithin?: number
+  readonly undo?: boolean
+}
+
+export function collectCommand(): Command {
+  const command = new Command('collect')
+    .summary('free objects that no version and no pin leads to')
+    .description('Condemn objects that no version and no pin leads to, and free those condemned long ago.')
+    .argument('[objects...]', 'the ids of chosen objects, with everything below them; without any, all')
+  return addConnectOptions(command)
+    .addOption(new Option('--dry-run', 'say what would happen, and change nothing'))
+    .addOption(
+      new Option('--older-than <duration>', 'keep younger objects: 12h, 30d (default: 14d)').argParser(
+        durationSecondsOrNone,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--undo-within <duration>',
+        'how long condemned objects can be restored: 12h, 30d (default: 14d)',
+      ).argParser(durationSecondsOrNone),
+    )
+    .addOption(new Option('--undo', 'restore all condemned objects').conflicts(['dryRun', 'olderThan', 'undoWithin']))
+    .addOption(jsonOption('print one JSON object a project'))
+    .addHelpText('after', EXAMPLES)
+    .action(collect)
+}
+
+async function collect(ids: readonly string[], options: CollectOptions, command: Command): Promise<void> {
+  if (ids.length > 0 && options.project === undefined)
+    return command.error('--project is missing: name the project of the objects, or set STOWAGE_PROJECT')
+  if (ids.length > 0 && (options.undo === true || options.undoWithin !== undefined))
+    return command.error('--undo and --undo-within are for whole projects; leave out the ids')
+  await withProjects(options, command, async (connected) => {
+    const { project } = connected
+    const progress = await connected.openProgress()
+    const settings = { signal: connected.signal, ...requestOf(options), onProgress: told(connected, progress) }
+    try {
+      if (options.undo === true) printRestored(project.id, await project.upkeep.restoreCollected(settings), options)
+      else if (ids.length > 0) printChosen(project.id, await project.upkeep.collectObjects(ids, settings), options)
+      else printCollected(project.id, await project.upkeep.collect({ ...settings, ...undoOf(options) }), options)
+    } finally {
+      progress.stop()
+    }
+  })
+}
+
+function requestOf({ dryRun, olderThan }: CollectOptions): {
+  readonly dryRun?: boolean
+  readonly olderThanMs?: number
+} {
+  return { ...(dryRun && { dryRun }), ...(olderThan !== undefined && { olderThanMs: olderThan * 1_000 }) }
+}
+
+function undoOf({ undoWithin }: CollectOptions): { readonly undoMs?: number } {
+  return undoWithin === undefined ? {} : { undoMs: undoWithin * 1_000 }
+}
+
+function told({ project }: Connected, progress: Progress): (state: RemoteCollectionProgress) => void {
+  return ({ phase, objects, objectsTotal }) =>
+    progress.update({
+      done: objects,
+      total: objectsTotal,
+      // A rate in bytes would be wrong.
+      skipped: objects,
+      text: `${printable(project.id)}: ${phase} ${formatCount(objects, 'object')}`,
+    })
+}
+
+function printCollected(projectId: string, report: RemoteCollectionReport, { json }: CollectOptions): void {
+  if (json === true) return printJson({ project: projectId, ...report })
+  const { skipped, dryRun, condemned, freed, restorable, revived, young } = report
+  const tell = (text: string): void => printLine(`${printable(projectId)}: ${text}`)
+  if (skipped === 'noRoots')
+    return tell('not collected: it has neither a version nor a pin; "stowage ls --unreferenced" lists its objects')
+  if (skipped === 'damaged') return tell('not collected: a pack of it cannot be read; "stowage check" says more')
+  tell(`${dryRun ? 'would condemn' : 'condemned'} ${amountText(condemned)}${causesText(condemned)}`)
+  tell(`${dryRun ? 'would free' : 'freed'} ${amountText(freed)}${causesText(freed)}`)
+  if (revived.objects > 0) tell(`${amountText(revived)} restored: a version or a pin leads to them again`)
+  if (restorable.objects > 0) tell(`${amountText(restorable)} condemned earlier can be restored with --undo`)
+  if (young.objects > 0) tell(`${amountText(young)} too young`)
+  const { replaced } = condemned.byCause
+  if (replaced.objects > 0) tell(`${formatBytes(replaced.storedBytes)} in replaced lines: "stowage compact" frees them`)
+}
+
+function printChosen(projectId: string, report: RemoteChosenReport, { json, dryRun }: CollectOptions): void {
+  if (json === true) return printJson({ project: projectId, ...report })
+  const { condemned, kept, keptIds, missing } = report
+  printLine(`${printable(projectId)}: ${dryRun ? 'would condemn' : 'condemned'} ${amountText(condemned)}`)
+  if (missing > 0) printLine(`${formatCount(missing, 'object')} not held`)
+  if (kept > 0) {
+    printLine(
+      `${formatCount(kept, 'object')} kept: a version, a pin or another object leads to them, or they are young`,
+    )
+    for (const id of keptIds) printLine(`  ${printable(id)}`)
+  }
+}
+
+function printRestored(projectId: string, restored: RemoteObjectAmount, { json }: CollectOptions): void {
+  if (json === true) return printJson({ project: projectId, restored })
+  printLine(`${printable(projectId)}: restored ${amountText(restored)}`)
+}
+
+function amountText({ objects, jsonBytes, storedBytes }: RemoteObjectAmount): string {
+  return objects === 0
+    ? 'nothing'
+    : `${formatCount(objects, 'object')} (${formatBytes(jsonBytes)} of JSON, ${formatBytes(storedBytes)} stored)`
+}
+
+function causesText({ byCause: { neverReferenced, oldVersion } }: RemoteCollectedAmount): string {
+  const causes = [
+    ...(neverReferenced.objects > 0 ? [`${neverReferenced.objects.toLocaleString('en-US')} never referenced`] : []),
+    ...(oldVersion.objects > 0 ? [`${oldVersion.objects.toLocaleString('en-US')} of deleted versions and pins`] : []),
+  ]
+  return causes.length === 0 ? '' : `: ${causes.join(', ')}`
+}

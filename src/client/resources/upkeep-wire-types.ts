@@ -1,0 +1,146 @@
+/* Generated from the shapes of the wire (`src/openapi/description/shape.ts`): run `npm run schemas`. */
+
+/** A number of objects, with their bytes. */
+export interface ObjectAmount {
+  /** How many. */
+  readonly objects: number
+  /** Their bytes of JSON. */
+  readonly jsonBytes: number
+  /** Their share of the compressed packs, which compaction frees. */
+  readonly storedBytes: number
+}
+
+/** A number of objects, with their bytes, by the cause for which they are not needed. */
+export interface CollectedAmount {
+  /** How many. */
+  readonly objects: number
+  /** Their bytes of JSON. */
+  readonly jsonBytes: number
+  /** Their share of the compressed packs, which compaction frees. */
+  readonly storedBytes: number
+  /** The same, divided by the cause. */
+  readonly byCause: {
+    /** No version and no pin led to them at any collection. */
+    readonly neverReferenced: ObjectAmount
+    /** A version or a pin led to them that is gone. */
+    readonly oldVersion: ObjectAmount
+    /** Lines of objects that another pack holds as well. */
+    readonly replaced: ObjectAmount
+  }
+}
+
+/** How to collect a project. */
+export interface CollectRequest {
+  /** `true` counts what would happen, and changes nothing. */
+  readonly dryRun?: boolean
+  /**
+   * Younger objects are kept, with everything below them; 14 days by default. The server counts in
+   * epochs of ten minutes and rounds up.
+   */
+  readonly olderThanMs?: number
+  /** How long condemned objects can be restored before a later collection frees them; 14 days by default. */
+  readonly undoMs?: number
+}
+
+/** The result of a collection. */
+export interface CollectionReport {
+  /** Whether nothing was changed. */
+  readonly dryRun: boolean
+  /**
+   * Why nothing was collected: the project has neither a version nor a pin, or a pack of it cannot be
+   * read. `null` if it was collected.
+   */
+  readonly skipped: 'noRoots' | 'damaged' | null
+  /** What the project holds. */
+  readonly held: ObjectAmount
+  /** Objects that nothing leads to, and that are too young. */
+  readonly young: ObjectAmount
+  /** Objects that nothing leads to: a later collection frees them, unless they are restored. */
+  readonly condemned: CollectedAmount
+  /** Objects that earlier collections condemned, and that are gone for good. */
+  readonly freed: CollectedAmount
+  /** Objects that earlier collections condemned, and that can be restored. */
+  readonly restorable: ObjectAmount
+  /** Condemned objects that a version or a pin leads to again. */
+  readonly revived: ObjectAmount
+}
+
+/** How far a collection is. */
+export interface CollectionProgress {
+  /** What it does now. */
+  readonly phase: 'marking' | 'condemning' | 'freeing' | 'restoring'
+  /** Objects that this phase is done with. */
+  readonly objects: number
+  /** All objects of this phase, as far as known. */
+  readonly objectsTotal: number
+}
+
+/** An object that no version and no pin leads to. */
+export interface UnreferencedObject {
+  /** Names the object. */
+  readonly id: string
+  /** Its bytes of JSON. */
+  readonly jsonBytes: number
+  /** `condemned`: it will be freed, unless it is restored. */
+  readonly state: 'unreferenced' | 'condemned'
+  /** The time since it was written or condemned, counted in epochs of the store. */
+  readonly ageMs: number
+  /** Whether no object refers to it: the top of a graph. */
+  readonly isTop: boolean
+}
+
+/** Which objects to condemn, with everything below them that nothing else leads to. */
+export interface CollectObjectsRequest {
+  /** The chosen objects. */
+  readonly ids: readonly string[]
+  /** `true` counts what would happen, and changes nothing. */
+  readonly dryRun?: boolean
+  /** Younger objects stay; one epoch of the store by default. */
+  readonly olderThanMs?: number
+}
+
+/** The result of condemning chosen objects. */
+export interface ChosenReport {
+  /** The chosen objects, and those below them that nothing else leads to. */
+  readonly condemned: ObjectAmount
+  /** Chosen objects that stay, the first hundred. */
+  readonly keptIds: readonly string[]
+  /** How many stay: a version, a pin or another object leads to them, or they are too young. */
+  readonly kept: number
+  /** Chosen ids that the project does not hold. */
+  readonly missing: number
+}
+
+/** How to compact a project. */
+export interface CompactRequest {
+  /** Merges all packs that can be merged, not only the fewest that keep their number low. */
+  readonly all?: boolean
+}
+
+/** The result of a compaction. */
+export interface CompactionReport {
+  /** Merges that took effect. */
+  readonly merges: number
+  /** Packs before. */
+  readonly packsBefore: number
+  /** Packs after. */
+  readonly packsAfter: number
+  /** Their bytes before. */
+  readonly storedBytesBefore: number
+  /** Their bytes after. */
+  readonly storedBytesAfter: number
+  /** Bytes of replaced packs, which leave the disk a day later. */
+  readonly retiredBytes: number
+  /** Why it stopped before the end; `null` if it came to the end. */
+  readonly stopped: 'storageFull' | null
+}
+
+/** How far a compaction is. */
+export interface CompactionProgress {
+  /** Merges that took effect. */
+  readonly merges: number
+  /** Bytes of packs that were read. */
+  readonly storedBytes: number
+  /** Bytes of all packs that were chosen so far. */
+  readonly storedBytesTotal: number
+}

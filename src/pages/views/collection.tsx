@@ -1,0 +1,132 @@
+import type { CollectionCause, CollectionReport, ObjectAmount } from '../../object/collection.ts'
+import type { Html } from './html.ts'
+import { type Frame, Page } from './layout.tsx'
+import { Empty, formatBytes, formatCount } from './parts.tsx'
+
+interface CollectionProps {
+  readonly frame: Frame
+  readonly projectId: string
+  /** What a collection would do now. */
+  readonly report: CollectionReport
+}
+
+const CAUSE_WORDS: { readonly [C in CollectionCause]: string } = {
+  neverReferenced: 'No version and no pin ever led to them',
+  oldVersion: 'A version or a pin led to them that is gone',
+  replaced: 'Lines that another pack holds as well; merging packs frees them',
+}
+const CAUSES = Object.keys(CAUSE_WORDS) as CollectionCause[]
+
+/** What a collection would do, the button that does it, and the undo. */
+export function CollectionPage({ frame, projectId, report }: CollectionProps): Html {
+  const { urls } = frame
+  const crumbs = [
+    { text: 'Projects', href: urls.home },
+    { text: projectId, href: urls.project(projectId) },
+    { text: 'Storage', href: urls.usage(projectId) },
+  ]
+  return (
+    <Page frame={frame} title="Collection" crumbs={crumbs}>
+      <h1>Collection</h1>
+      <p class="lead">
+        A collection takes away objects that no version and no pin leads to and that are older than 14 days. They can be
+        restored for 14 days more; a later collection frees them for good.
+      </p>
+      {report.skipped === null ? (
+        <>
+          <Wanted report={report} />
+          <Actions urls={urls} projectId={projectId} report={report} />
+        </>
+      ) : (
+        <Empty>
+          {report.skipped === 'noRoots'
+            ? 'This project has neither a version nor a pin, so it is never collected.'
+            : 'A pack of this project cannot be read, so it is not collected. The operator of the server can find the damage with a check.'}
+        </Empty>
+      )}
+      <Restorable urls={urls} projectId={projectId} report={report} />
+    </Page>
+  )
+}
+
+function Wanted({ report: { condemned, freed, young } }: Pick<CollectionProps, 'report'>): Html {
+  return (
+    <>
+      <section aria-labelledby="now">
+        <h2 id="now">A collection now</h2>
+        <dl class="facts">
+          <dt>Takes away</dt>
+          <dd>{amountWords(condemned)}</dd>
+          {CAUSES.filter((cause) => condemned.byCause[cause].objects > 0).map((cause) => (
+            <>
+              <dt>{amountWords(condemned.byCause[cause])}</dt>
+              <dd class="quiet">{CAUSE_WORDS[cause]}</dd>
+            </>
+          ))}
+          <dt>Frees for good</dt>
+          <dd>{amountWords(freed)}</dd>
+          {young.objects === 0 ? null : (
+            <>
+              <dt>Too young</dt>
+              <dd>{amountWords(young)}</dd>
+            </>
+          )}
+        </dl>
+      </section>
+    </>
+  )
+}
+
+function Actions({
+  urls,
+  projectId,
+  report: { condemned, freed },
+}: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html {
+  if (condemned.objects + freed.objects === 0) return <Empty>There is nothing to collect.</Empty>
+  return (
+    <div class="actions">
+      <details class="confirm">
+        <summary>Collect …</summary>
+        <form method="post" action={urls.collection(projectId)}>
+          <p>
+            {freed.objects === 0
+              ? 'Everything that it takes away can be restored for 14 days.'
+              : `${formatCount(freed.objects, 'object')} cannot be restored afterwards.`}
+          </p>
+          <button type="submit" class="danger">
+            Collect now
+          </button>
+        </form>
+      </details>
+    </div>
+  )
+}
+
+function Restorable({
+  urls,
+  projectId,
+  report: { restorable, freed },
+}: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html | null {
+  if (restorable.objects + freed.objects === 0) return null
+  return (
+    <section aria-labelledby="undo">
+      <h2 id="undo">Undo</h2>
+      <p>
+        {amountWords({
+          objects: restorable.objects + freed.objects,
+          jsonBytes: restorable.jsonBytes + freed.jsonBytes,
+        })}{' '}
+        that earlier collections took away can be restored.
+      </p>
+      <form method="post" action={urls.collection(projectId, 'restore')}>
+        <button type="submit" class="second">
+          Restore them
+        </button>
+      </form>
+    </section>
+  )
+}
+
+function amountWords({ objects, jsonBytes }: Pick<ObjectAmount, 'objects' | 'jsonBytes'>): string {
+  return objects === 0 ? 'nothing' : `${formatCount(objects, 'object')}, ${formatBytes(jsonBytes)} of JSON`
+}
