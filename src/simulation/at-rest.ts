@@ -120,7 +120,8 @@ export class AtRest {
     await this.#age()
     const expected = { objects: gone.size, jsonBytes: bytesOf(gone) }
     const settings = { graceEpochs: 1, undoEpochs: 1 }
-    for (const isDryRun of [true, false]) sameAmount('condemned', await collect({ ...settings, isDryRun }, to), expected)
+    for (const isDryRun of [true, false])
+      sameAmount('condemned', await collect({ ...settings, isDryRun }, to), expected)
     await this.#age()
     for (const isDryRun of [true, false]) sameAmount('freed', await collect({ ...settings, isDryRun }, to), expected)
     await compact({ all: true }, to)

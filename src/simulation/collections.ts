@@ -1,5 +1,5 @@
 import { childrenOf } from './models.ts'
-import type { Span, Upload } from './oracle.ts'
+import type { Span, Upload } from './span.ts'
 
 /** A collection of a project that somebody began, and that may have changed something. */
 export interface Collection extends Span {

@@ -1,24 +1,6 @@
 import { CollectionBook, type CollectionParts } from './collections.ts'
 import { childrenOf } from './models.ts'
-
-/** Between two moments, counted over everything that begins or ends. */
-export interface Span {
-  readonly start: number
-  /** `Infinity` while it is under way. */
-  end: number
-  /** Virtual times of both. */
-  readonly startMs: number
-  endMs: number
-}
-
-/**
- * The knowledge about an upload. `acknowledged`: the client received its success. `unknown`: the client received a
- * failure, or nothing, so it is present as a whole or not at all. `refused`: it cannot be present.
- */
-export interface Upload extends Span {
-  readonly texts: ReadonlyMap<string, string>
-  outcome: 'unknown' | 'acknowledged' | 'refused'
-}
+import type { Span, Upload } from './span.ts'
 
 export interface Removal extends Span {
   isAcknowledged: boolean
@@ -218,7 +200,8 @@ export class ProjectOracle {
     for (const sighting of this.#sightings.get(id) ?? []) {
       if (sighting.text === undefined || sighting.text === text) continue
       const [earlier, later] = sighting.start < span.start ? [sighting, span] : [span, sighting]
-      if (!this.isRemovedWithin(earlier, later) && !this.collections.mayBeCondemned(id, later)) throw new Violation(`${id} has another text than it was seen to have`)
+      if (!this.isRemovedWithin(earlier, later) && !this.collections.mayBeCondemned(id, later))
+        throw new Violation(`${id} has another text than it was seen to have`)
     }
   }
 }

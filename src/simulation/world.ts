@@ -7,7 +7,8 @@ import { isExpected, wordsOf } from './expectations.ts'
 import { type Fault, FaultInjector } from './faults.ts'
 import type { PlannedModel } from './models.ts'
 import type { Operation, ServedOperation } from './operations.ts'
-import { type OracleClock, ProjectOracle, type Span, Violation } from './oracle.ts'
+import { type OracleClock, ProjectOracle, Violation } from './oracle.ts'
+import type { Span } from './span.ts'
 import { SimulatedProcess } from './process.ts'
 import { Random } from './random.ts'
 import { RootBook } from './root-book.ts'
@@ -65,11 +66,7 @@ export class World {
     this.clients = new SimulatedProcess('clients', this.scheduler, random.fork('clients'))
     this.client = new SimulatedClient(this.clients)
     this.servers = Array.from({ length: plan.servers }, (_, at) => this.server(`s${at}`))
-    this.#clock = {
-      moment: 0,
-      nowMs: () => this.scheduler.nowMs,
-      epochsMax: (from, to) => this.#epochsMax(from, to),
-    }
+    this.#clock = { moment: 0, nowMs: () => this.scheduler.nowMs, epochsMax: (from, to) => this.#epochsMax(from, to) }
     for (const { projectId } of plan.models) this.project(projectId)
   }
 
@@ -154,7 +151,9 @@ export class World {
   project(projectId: string): KnownProject {
     const known = this.projects.get(projectId)
     if (known !== undefined) return known
-    const oracle: ProjectOracle = new ProjectOracle(this.#clock, (span) => book.certain(span).map(({ rootId }) => rootId))
+    const oracle: ProjectOracle = new ProjectOracle(this.#clock, (span) =>
+      book.certain(span).map(({ rootId }) => rootId),
+    )
     const book = new RootBook(oracle)
     const project = { projectId, oracle, book }
     this.projects.set(projectId, project)
