@@ -9,6 +9,7 @@ import { createObjectService, openAccess, type ObjectService, type StorageBacken
 import { asGuarded } from '../../src/storage/guard.ts'
 import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
 import { uploadObjects } from '../automation-server/support.ts'
+import { blocksOf } from '../docs/blocks.ts'
 import { newDataFolder, stowage } from '../cli/command.ts'
 import { behindPort } from '../http/served.ts'
 
@@ -96,6 +97,24 @@ test('the commands work on a data folder, for one project or all', async (t) => 
     /restored 2 objects/,
   )
   assert.match((await stowage(['compact', '--data', folder])).stdout, /^bare: nothing to merge: 1 pack, /)
+})
+
+test('the commands of the page on what is kept work in their order', async (t) => {
+  const backend = memoryBackend()
+  const opened = open(backend)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}` }
+  const lines = blocksOf('docs/lifecycle.md').flatMap(({ language, text }) =>
+    language === 'sh' ? text.split('\n') : [],
+  )
+  assert.ok(lines.length >= 7)
+  for (const line of lines) {
+    const [command, ...words] = line.replace('$ROOT', 'zombie').split(' ')
+    assert.equal(command, 'stowage')
+    const { code, stderr } = await stowage(words, env)
+    assert.deepEqual([code, stderr], [0, ''], line)
+  }
 })
 
 test('what cannot be asked for is said with its remedy', async () => {
