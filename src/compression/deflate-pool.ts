@@ -3,11 +3,6 @@ import type { DeflateRaw } from 'node:zlib'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 
-/**
- * The level for blocks of packs: 4 is within 6 in 100 of level 6 in size, and half as much work again faster.
- */
-export const BLOCK_COMPRESSION_LEVEL = 4
-
 export interface DeflatePoolOptions {
   /** 1 (fastest) to 9 (smallest), as in zlib. */
   readonly level: number

@@ -63,7 +63,7 @@ export class Maintenance {
     const { process, connection, end } = this.#world.process(`reindex ${this.#count++}`, () => interrupt())
     const tooLong = this.#world.clients.setTimer(ATTEMPT_MS_MAX, interrupt)
     const work = async (): Promise<boolean> => {
-      for await (const { severity, subject, message } of reindexStore(connection))
+      for await (const { severity, subject, message } of reindexStore(connection, { environment: process }))
         if (severity === 'damage' && !this.#world.faults.fired.has('flip'))
           throw new Violation(`reindex finds damage: ${subject}: ${message}`)
       return true

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import type { Access } from '../../src/access/access.ts'
 import { jwtAccess } from '../../src/access/jwt.ts'
 import type { StowageError } from '../../src/errors.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 const [first, second] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
 const [firstJwk, secondJwk] = await Promise.all([first, second].map((pair) => exportJWK(pair.publicKey)))
@@ -29,13 +28,9 @@ async function accessBy(
   const server = createServer((request, response) => {
     asked++
     listener(request, response)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  context.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
-  const keys = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`)
+  const { url } = await listenUntilEnd(context, server)
+  const keys = new URL(`${url}/keys`)
   return {
     access: jwtAccess({ keys, issuer: 'i', audience: 'a', algorithms: ['ES256', 'RS256', 'HS256'] }),
     asked: () => asked,

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { test, type TestContext } from 'node:test'
 import { mirrorProject, type ProjectAddress } from '../../src/archive/index.ts'
 import { createClient } from '../../src/client/index.ts'
 import { building, furnish, linesOf, PROJECT, site } from './support.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 test('a mirror between two Stowage servers copies everything, then only new data', async (t) => {
   const [source, target] = [site(t), site(t)]
@@ -128,13 +127,7 @@ async function contractServer(t: TestContext, withClosure: boolean): Promise<Con
       res.writeHead(status, { 'Content-Type': type }).end(text)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  const address = { url: `http://127.0.0.1:${port}`, token: 'token', projectId: PROJECT, retry: false } as const
+  const { url } = await listenUntilEnd(t, server)
+  const address = { url, token: 'token', projectId: PROJECT, retry: false } as const
   return { address, put, sentIds }
 }

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { JsonObject } from '../../src/automation/index.ts'
@@ -9,6 +7,7 @@ import { RUN_STATUS_RANK, type RunFile, type RunReport } from '../../src/automat
 import { StowageError } from '../../src/index.ts'
 import { memoryRun, type MemoryRun } from './memory-run.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 export const TOKEN = 'token/of+the run-47110815'
 
@@ -38,13 +37,7 @@ export async function runServer(t: TestContext, model?: object): Promise<RunServ
       throw new StowageError('unauthenticated', `${req.headers.authorization} is not the token of the run`)
     answer(res, 200, await answered(run, req, url, name))
   }
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const speckleServerUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url: speckleServerUrl } = await listenUntilEnd(t, server)
   const runFile = (functionInputs: JsonObject | null = null): RunFile => ({
     speckleToken: TOKEN,
     functionInputs,

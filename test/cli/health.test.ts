@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { ConnectionLimitHits } from '../../src/cli/server/connection-options.ts'
 import { operationsListener, withHealth } from '../../src/cli/server/health-and-metrics.ts'
 import { StoragePoisonedError } from '../../src/storage/index.ts'
 import { jsonUpload, openService } from '../http/served.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 async function statuses(
   t: TestContext,
   service: ReturnType<typeof openService>,
 ): Promise<(path: string) => Promise<[number, unknown]>> {
-  const server = createServer(withHealth(service, service.node)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close().closeAllConnections())
+  const server = createServer(withHealth(service, service.node))
+  const { url } = await listenUntilEnd(t, server)
   return async (path) => {
-    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`)
+    const answer = await fetch(`${url}${path}`)
     return [answer.status, await answer.json()]
   }
 }
@@ -60,12 +58,10 @@ test('the metrics of the command count connections refused at the limits', async
   const service = openService()
   t.after(() => service.close())
   const hits: ConnectionLimitHits = new Map([['connectionsMax', 2]])
-  const server = createServer(operationsListener(service, hits)).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close().closeAllConnections())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`
+  const server = createServer(operationsListener(service, hits))
+  const { url } = await listenUntilEnd(t, server)
   const counted = /^stowage_connection_limit_hits_total\{limit="connectionsMax"\} (\d+)$/m
-  assert.equal(counted.exec(await (await fetch(url)).text())?.[1], '2')
+  assert.equal(counted.exec(await (await fetch(`${url}/metrics`)).text())?.[1], '2')
   hits.set('connectionsMax', 5)
-  assert.equal(counted.exec(await (await fetch(url)).text())?.[1], '5')
+  assert.equal(counted.exec(await (await fetch(`${url}/metrics`)).text())?.[1], '5')
 })

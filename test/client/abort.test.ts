@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ClientOptions, createClient, type Fetch, type Project } from '../../src/client/index.ts'
-import { collect, QUICK } from './support.ts'
+import { type Fetch } from '../../src/client/index.ts'
+import { projectOver, collect, QUICK } from './support.ts'
 import { longerThanAnOverflowedTimer } from '../support/patience.ts'
-
-function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
-  return createClient({
-    url: 'http://in.process',
-    token: undefined,
-    retry: QUICK,
-    fetch: fetchOne,
-    ...options,
-  }).project('demo')
-}
 
 /** Never settles, whatever is aborted. */
 const never = <T>(): Promise<T> => new Promise(() => undefined)

@@ -1,34 +1,18 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { type ClientOptions, createClient, type Fetch, memoryCache, type Project } from '../../src/client/index.ts'
+import { createClient, memoryCache } from '../../src/client/index.ts'
 import { openService } from '../http/served.ts'
-import { collect, QUICK } from './support.ts'
+import { projectOver, collect } from './support.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 /* What stands between a client and its service: pages that ask to sign in, redirects, and addresses, tokens and ids that cannot be sent. */
 
 const PAGE = '<!doctype html>\n<title>\tSign in</title>\n'
 
-function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
-  return createClient({
-    url: 'http://in.process',
-    token: undefined,
-    retry: QUICK,
-    fetch: fetchOne,
-    ...options,
-  }).project('demo')
-}
-
 async function addressOf(t: TestContext, listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createServer(listener)
+  return (await listenUntilEnd(t, server)).url
 }
 
 test('an HTML page with status 200 is not a response: nothing counts as held, missing, sent or received', async (t) => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { type ClientOptions, createClient, type ObjectText, type Project } from '../../src/client/index.ts'
+import { type ClientOptions, createClient, type Fetch, type ObjectText, type Project } from '../../src/client/index.ts'
 import type { ObjectService } from '../../src/index.ts'
 import { served, type ServedOptions } from '../http/served.ts'
 import { eventually } from '../support/patience.ts'
@@ -93,4 +93,15 @@ export async function breakingProxy(
   await once(server, 'listening')
   t.after(() => server.close())
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => connections }
+}
+
+/** A project of a client whose requests go to this function. */
+export function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
+  return createClient({
+    url: 'http://in.process',
+    token: undefined,
+    retry: QUICK,
+    fetch: fetchOne,
+    ...options,
+  }).project('demo')
 }

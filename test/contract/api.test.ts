@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
@@ -21,6 +20,7 @@ import {
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { readSource, readSources } from '../support/sources.ts'
 import { accessOf, authorization, contractList, listening, onEverySide, planned, store, tokenFor } from './sides.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 /* What the public surface promises in words, one test for each promise. The limits are in limits.test.ts; revocation and the command in access/ and cli/. */
 
@@ -93,10 +93,7 @@ async function host(t: TestContext, options: Partial<stowage.CommonServiceOption
       res.end(error === undefined ? 'a page of the host' : `the host was told: ${(error as StowageError).code}`)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.closeAllConnections() ?? server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return (await listenUntilEnd(t, server)).url
 }
 
 test('"an unmatched path calls next(); a matched one is always answered and failures also go to onError"', async (t) => {

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -19,6 +17,7 @@ import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { contractList, filePart, linesOf, multipartUpload, onEverySide, store } from './sides.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 /* What is offered beside the contract because real clients need it, one test for each entry. The clients themselves are in real-clients.test.ts. */
 
@@ -336,10 +335,7 @@ async function parsingHost(t: TestContext, parse: (bytes: Buffer) => unknown): P
       .on('data', (chunk: Buffer) => chunks.push(chunk))
       .on('end', () => service.node(Object.assign(req, { body: parse(Buffer.concat(chunks)) }), res))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.closeAllConnections() ?? server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return (await listenUntilEnd(t, server)).url
 }
 
 test('"a body that the host\'s own parser already consumed is a clear error or is used as parsed; it never hangs"', async (t) => {

@@ -1,20 +1,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import express from 'express'
 import { answerClientErrors, continueOnExpect } from '../../src/index.ts'
 import { expressMount } from '../../src/mounts/express.ts'
 import { openService } from './served.ts'
 import { turns } from '../support/patience.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 async function answering(t: TestContext, server: Server): Promise<number> {
   answerClientErrors(server)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close().closeAllConnections())
-  return (server.address() as AddressInfo).port
+  return (await listenUntilEnd(t, server)).port
 }
 
 async function serving(t: TestContext): Promise<number> {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from '../../src/index.ts'
 import { eventually } from '../support/patience.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 interface Limited {
   readonly port: number
@@ -16,12 +17,10 @@ async function limited(t: TestContext, listener: RequestListener, options: Conne
   const told: ConnectionLimitEvent[] = []
   const server = createServer(listener)
   limitConnections(server, { ...options, onLimit: (event) => told.push(event) })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close().closeAllConnections())
+  const { port } = await listenUntilEnd(t, server)
   const open = (): Promise<number> =>
     new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))))
-  return { port: (server.address() as AddressInfo).port, told, open }
+  return { port, told, open }
 }
 
 interface Silent {
@@ -152,10 +151,7 @@ test('an upgraded connection is in use until it closes', async (t) => {
   const server = createServer(answerOk)
   limitConnections(server, { waitingPerAddressMax: 1 })
   server.on('upgrade', (_req, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => server.close().closeAllConnections())
-  const { port } = server.address() as AddressInfo
+  const { port } = await listenUntilEnd(t, server)
   const web = await silent(
     t,
     port,

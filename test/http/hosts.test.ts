@@ -1,22 +1,15 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { createObjectService, type ObjectService, openAccess, StowageError } from '../../src/index.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { errorOf, idList, jsonUpload, openService } from './served.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 async function listening(t: TestContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return (await listenUntilEnd(t, server)).url
 }
 
 type Parse = (bytes: Buffer) => unknown

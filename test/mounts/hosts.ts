@@ -1,6 +1,4 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createAdaptorServer } from '@hono/node-server'
 import express from 'express'
@@ -13,6 +11,7 @@ import { continueOnExpect, type ObjectService, type StowageError } from '../../s
 import { expressMount } from '../../src/mounts/express.ts'
 import { fastifyMount } from '../../src/mounts/fastify.ts'
 import { koaMount } from '../../src/mounts/koa.ts'
+import { listenUntilEnd } from '../support/listen.ts'
 
 /** What every host answers to paths that are not Stowage's. */
 export const HOST_ANSWER = 'the host'
@@ -115,11 +114,5 @@ export async function listen(
   service: Parameters<typeof continueOnExpect>[1],
 ): Promise<number> {
   continueOnExpect(server, service)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return (server.address() as AddressInfo).port
+  return (await listenUntilEnd(t, server)).port
 }

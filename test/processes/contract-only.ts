@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { listenUntilEnd } from '../support/listen.ts'
 
 /** The paths of the contract for reading, and of no other interface. */
 const PATHS = [
@@ -44,11 +43,7 @@ export async function contractOnly(
     })
     onward.once('error', () => res.destroy())
     req.pipe(onward)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.close()
-    server.closeAllConnections()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  const { url } = await listenUntilEnd(t, server)
+  return { url, asked }
 }

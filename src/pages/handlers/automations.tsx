@@ -18,7 +18,7 @@ import {
   triggerProblems,
   valuesOf,
 } from '../views/form-values.ts'
-import { type FormEntries, readForm } from '../forms/form-body.ts'
+import { readForm } from '../forms/form-body.ts'
 import { undefinedIfNotFound, runRows } from '../views/run-rows.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import { AutomationPage } from '../views/automation.tsx'
@@ -44,7 +44,7 @@ export function automationResources<H>(server: PageServer<H>): readonly Resource
           })
           return formAnswer(visit, { definition, values, problems: [] })
         },
-        POST: create,
+        POST: async (visit) => submit(visit, definitionOf(visit, visit.exchange.params.functionId)),
       },
       'write',
     ),
@@ -62,7 +62,10 @@ export function automationResources<H>(server: PageServer<H>): readonly Resource
             problems: [],
           })
         },
-        POST: change,
+        POST: async (visit) => {
+          const automation = await visit.project.automations.get(visit.exchange.params.automationId)
+          return submit(visit, definitionOf(visit, automation.functionId), automation)
+        },
       },
       'write',
     ),
@@ -116,57 +119,31 @@ async function show<H>({
   )
 }
 
-async function create<H>(visit: ProjectVisit<H>): Promise<Answer> {
+/** Creates the automation of a sent form, or changes this one. */
+async function submit<H>(visit: ProjectVisit<H>, definition: FunctionInfo, automation?: Automation): Promise<Answer> {
   const { project, projectId, urls, exchange } = visit
-  const definition = definitionOf(visit, exchange.params.functionId)
   const description = readInputsSchema(definition.inputs)
   const entries = await readForm(exchange)
   const values = sentValues(description, entries)
-  const { inputs, issues } = checkInputs(description, entries)
+  const { inputs, issues } = checkInputs(description, entries, keptSecrets(description, automation?.inputs ?? {}))
+  const form = { definition, values, ...(automation === undefined ? {} : { automation }) }
   const problems = [
     ...nameProblems(values.name),
-    ...(await modelProblems(project, values.modelId)),
+    ...(automation === undefined ? await modelProblems(project, values.modelId) : []),
     ...triggerProblems(values.trigger),
     ...inputProblems(description, issues),
   ]
-  if (problems.length > 0 || !isTrigger(values.trigger)) return formAnswer(visit, { definition, values, problems })
+  if (problems.length > 0 || !isTrigger(values.trigger)) return formAnswer(visit, { ...form, problems })
   const { name, modelId, trigger, enabled } = values
+  const given = { name, trigger, enabled, inputs }
   try {
-    const made = await project.automations.create({
-      name,
-      functionId: definition.id,
-      modelId,
-      inputs,
-      trigger,
-      enabled,
-    })
-    return seeOther(urls.automation(projectId, made.id))
+    const { id } =
+      automation === undefined
+        ? await project.automations.create({ ...given, modelId, functionId: definition.id })
+        : await project.automations.change(automation.id, given)
+    return seeOther(urls.automation(projectId, id))
   } catch (error) {
-    return formAnswer(visit, { definition, values, problems: refusalProblems(description, error) })
-  }
-}
-
-async function change<H>(visit: ProjectVisit<H>): Promise<Answer> {
-  const { project, projectId, urls, exchange } = visit
-  const automation = await project.automations.get(exchange.params.automationId)
-  const definition = definitionOf(visit, automation.functionId)
-  const description = readInputsSchema(definition.inputs)
-  const entries: FormEntries = await readForm(exchange)
-  const values = sentValues(description, entries)
-  const { inputs, issues } = checkInputs(description, entries, keptSecrets(description, automation.inputs))
-  const problems = [
-    ...nameProblems(values.name),
-    ...triggerProblems(values.trigger),
-    ...inputProblems(description, issues),
-  ]
-  if (problems.length > 0 || !isTrigger(values.trigger))
-    return formAnswer(visit, { definition, automation, values, problems })
-  const { name, trigger, enabled } = values
-  try {
-    await project.automations.change(automation.id, { name, trigger, enabled, inputs })
-    return seeOther(urls.automation(projectId, automation.id))
-  } catch (error) {
-    return formAnswer(visit, { definition, automation, values, problems: refusalProblems(description, error) })
+    return formAnswer(visit, { ...form, problems: refusalProblems(description, error) })
   }
 }
 

@@ -1,7 +1,9 @@
+import { MERGE_SOURCES_MAX } from '../records/pack-record.ts'
+
 /** The largest merged pack: two bitmaps of its objects must fit into its record, and many packs into one merge. */
 export const MERGED_OBJECTS_MAX = 200_000
 const MERGED_BYTES_MAX = 2 ** 30
-export const SOURCES_MAX = 256
+export const SOURCES_MAX: number = MERGE_SOURCES_MAX
 /** Each pack is at least this many times as large as the next smaller one, so their number is logarithmic. */
 const GEOMETRIC_FACTOR = 2
 /** A pack is worth rewriting by itself if less of it than this is live. */
@@ -25,10 +27,11 @@ export interface PackSize {
  * `all`, everything that fits into one pack is.
  */
 export function choosePacks(packs: readonly PackSize[], { all = false }: { readonly all?: boolean } = {}): number[] {
-  const dead = packs.filter(isMostlyDead)
-  const chosen = all ? withoutUseless(fitting(inOrder(packs))) : smallest(packs)
-  for (const pack of dead.sort(bySize)) if (!chosen.includes(pack) && fits([...chosen, pack])) chosen.push(pack)
-  return inOrder(chosen).map(({ sequence }) => sequence)
+  const dead = packs.filter(isMostlyDead).sort(bySize)
+  const first = all ? withoutUseless(fitting(inOrder(packs))) : smallest(packs)
+  const chosen = fitting([...first, ...dead.filter((pack) => !first.includes(pack))])
+  // A pack that is too large to be merged with others is rewritten alone.
+  return inOrder(chosen.length === 0 ? dead.slice(0, 1) : chosen).map(({ sequence }) => sequence)
 }
 
 function smallest(packs: readonly PackSize[]): PackSize[] {
@@ -55,19 +58,16 @@ function isMostlyDead({ objects, packBytes, liveBytes }: PackSize): boolean {
 /** As many as fit into one merged pack; later ones that are too large are passed over. */
 function fitting(packs: readonly PackSize[]): PackSize[] {
   const taken: PackSize[] = []
-  for (const pack of packs) if (fits([...taken, pack])) taken.push(pack)
-  return taken
-}
-
-function fits(packs: readonly PackSize[]): boolean {
-  if (packs.length > SOURCES_MAX) return false
   let objects = 0
   let bytes = 0
-  for (const { liveObjects, liveBytes } of packs) {
-    objects += liveObjects
-    bytes += liveBytes
+  for (const pack of packs) {
+    const isTooMuch = objects + pack.liveObjects > MERGED_OBJECTS_MAX || bytes + pack.liveBytes > MERGED_BYTES_MAX
+    if (isTooMuch || taken.length === SOURCES_MAX) continue
+    taken.push(pack)
+    objects += pack.liveObjects
+    bytes += pack.liveBytes
   }
-  return objects <= MERGED_OBJECTS_MAX && bytes <= MERGED_BYTES_MAX
+  return taken
 }
 
 /** One pack alone is rewritten only if that frees something. */

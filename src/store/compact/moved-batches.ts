@@ -23,12 +23,15 @@ export interface MovingObjects {
   readonly wanted: Bitmap
   /** They begin another part of the merged pack: no block holds objects of two parts. */
   readonly beginsPart: boolean
+  /** Raw bytes of the blocks of that part. */
+  readonly blockBytes: number
 }
 
 /** Objects as they lie in their pack, with the checksums of their texts from its tables. */
 export interface MovedBatch extends ObjectBatch {
   readonly textCrc32: Uint32Array
   readonly beginsPart: boolean
+  readonly blockBytes: number
 }
 
 interface Reading {
@@ -57,8 +60,9 @@ export async function* movedBatches(
     for (const moving of parts) {
       const tables = await catalog.tables(moving.pack)
       let { beginsPart } = moving
+      const { blockBytes } = moving
       for await (const cut of cutsOf(reader, { ...moving, tables }, { buffers, signal })) {
-        yield { ...(await batchOf(tables, cut, yielder)), beginsPart }
+        yield { ...(await batchOf(tables, cut, yielder)), beginsPart, blockBytes }
         beginsPart = false
       }
     }
@@ -102,7 +106,7 @@ async function batchOf(
   tables: PackTables,
   { lines, ordinals }: Cut,
   yielder: Yielder,
-): Promise<Omit<MovedBatch, 'beginsPart'>> {
+): Promise<Omit<MovedBatch, 'beginsPart' | 'blockBytes'>> {
   const names = new NameTable(tables, ordinals)
   const batch = {
     count: ordinals.length,
@@ -178,7 +182,7 @@ export class MovedAdmission {
   readonly memoryBytes = 0
 
   async admit(batch: MovedBatch, builder: PackBuilder): Promise<void> {
-    if (batch.beginsPart) builder.closeBlock()
+    if (batch.beginsPart) builder.beginBlocksOf(batch.blockBytes)
     for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++]) {
       const textStart = start + batch.idBytes[index] + 1
       const textEnd = start + batch.lineBytes[index] - 1

@@ -12,7 +12,7 @@ import { decodePlanRecord, encodeCondemnedBlob, encodePlanRecord, type PlanRecor
 import { newestFirst, newestOfGroups } from './newest-roots.ts'
 
 /** Plans of older versions may have this share of the bytes of the project's packs; the newest ones come first. */
-const OLDER_PLANS_SHARE = 0.25
+const OLDER_PLANS_SHARE = 1 / 16
 
 export interface PlanUpkeepParts {
   readonly records: RecordStore

@@ -8,8 +8,13 @@ import type { SegmentReader } from '../pack/segment-reader.ts'
 import { storePack } from '../pack/store-pack.ts'
 import { packBlobName } from '../records/keys.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
-import { MovedAdmission, type MovedBatch, movedBatches, type MovingObjects } from './moved-batches.ts'
+import { MovedAdmission, type MovedBatch, movedBatches } from './moved-batches.ts'
+import type { MergedOrder } from './order.ts'
+import { similarFirst } from './similar-first.ts'
 import type { Pace } from './pace.ts'
+
+/** Besides the tables: blocks in flight, which may be larger than those of an upload. */
+const MERGE_BASE_BYTES = 4 * UPLOAD_BASE_BYTES
 
 export interface MergeWriting {
   readonly blobs: BlobStore
@@ -34,14 +39,18 @@ export interface WrittenPack {
 export async function writeMerged(
   writing: MergeWriting,
   header: PackHeader,
-  parts: readonly MovingObjects[],
+  { closures, rest }: MergedOrder,
   signal: AbortSignal,
 ): Promise<WrittenPack> {
   const { blobs, deflate, environment, memory, pace } = writing
-  await memory.hold(UPLOAD_BASE_BYTES)
+  await memory.hold(MERGE_BASE_BYTES)
   const admission = new MovedAdmission()
   const writer = new PackWriter<MovedBatch>(header, { deflate, admission, memory, quota: undefined, environment })
-  const batches = pace.paced(movedBatches(writing, parts, signal), signal)
+  const objects = async function* (): AsyncGenerator<MovedBatch> {
+    yield* movedBatches(writing, closures, signal)
+    yield* similarFirst(writing, movedBatches(writing, rest, signal))
+  }
+  const batches = pace.paced(objects(), signal)
   const blobName = packBlobName(header.projectId, header.packId)
   const inline = await storePack(blobs, blobName, writer.content(batches, signal), signal)
   return { packId: header.packId, packBytes: writer.packBytes, inline, ...writer.finished }

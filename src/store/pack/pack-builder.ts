@@ -43,6 +43,7 @@ export class PackBuilder {
     rawCrc32: new Uint32List(),
     storedCrc32: new Uint32List(),
   }
+  #blockBytes = BLOCK_BYTES
   #open = Buffer.allocUnsafe(BLOCK_BYTES)
   #openBytes = 0
   #openIdBytes = 0
@@ -95,14 +96,14 @@ export class PackBuilder {
   add(batch: ObjectBatch, index: number, start: number, textCrc32: number): Promise<void> | undefined {
     const idBytes = batch.idBytes[index]
     const lineBytes = batch.lineBytes[index]
-    if (this.#openBytes > 0 && this.#openBytes + lineBytes > BLOCK_BYTES) this.closeBlock()
+    if (this.#openBytes > 0 && this.#openBytes + lineBytes > this.#blockBytes) this.closeBlock()
     const symbol = this.#intern(batch.lines, start, start + idBytes)
     this.#ordinalOfSymbol.set(symbol, this.objects)
     this.#symbolOfOrdinal.push(symbol)
     this.#lineBytes.push(lineBytes)
     this.#textCrc32.push(textCrc32)
     this.#append(batch.lines, start, lineBytes, idBytes)
-    if (this.#openBytes >= BLOCK_BYTES) {
+    if (this.#openBytes >= this.#blockBytes) {
       // A block of its own: the checksum of a long text is not computed twice.
       const isAlone = this.#openBytes === lineBytes
       this.closeBlock(isAlone ? crc32OfLine(batch.lines, { start, idBytes, lineBytes, textCrc32 }) : undefined)
@@ -115,6 +116,13 @@ export class PackBuilder {
     return undefined
   }
 
+  /** Begins a block for the next object; this one and the following are closed at so many raw bytes. */
+  beginBlocksOf(blockBytes: number): void {
+    this.closeBlock()
+    this.#blockBytes = blockBytes
+    this.#open = Buffer.allocUnsafe(blockBytes)
+  }
+
   /** Ends the open block, if it holds anything. */
   closeBlock(rawCrc32?: number): void {
     if (this.#openBytes === 0) return
@@ -125,7 +133,7 @@ export class PackBuilder {
     this.#directory.objectEnds.push(this.objects)
     this.#directory.idBytes.push(this.#openIdBytes)
     this.#directory.codecs.push(CODEC_RAW_DEFLATE)
-    this.#open = Buffer.allocUnsafe(BLOCK_BYTES)
+    this.#open = Buffer.allocUnsafe(this.#blockBytes)
     this.#openBytes = 0
     this.#openIdBytes = 0
   }

@@ -1,4 +1,4 @@
-import { REAL_ENVIRONMENT } from '../../environment.ts'
+import { type Environment, REAL_ENVIRONMENT } from '../../environment.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { Committer } from '../ingest/committer.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
@@ -26,6 +26,7 @@ interface ReindexParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly found: FoundPacks
+  readonly environment: Environment
   /** What the packs of each project had together before, by the key of its totals. */
   readonly counted: ReadonlyMap<string, number>
 }
@@ -36,7 +37,10 @@ interface ReindexParts {
  * only found as blobs. Projects that a tombstone names stay removed. Repeatable; findings of damage are lost data. The
  * backend must be open, and nobody else may use it meanwhile. Throws if it cannot work.
  */
-export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGenerator<Finding> {
+export async function* reindexStore(
+  { records, blobs }: StorageBackend,
+  { environment = REAL_ENVIRONMENT }: { readonly environment?: Environment } = {},
+): AsyncGenerator<Finding> {
   await checkStorageFormat(records)
   const found = new FoundPacks()
   yield* findPacks(records, blobs, found)
@@ -44,7 +48,7 @@ export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGe
   yield* dropDerived(records)
   const heads = yield* readHeads(records)
   for (const projectId of new Set([...heads.keys(), ...found.projects.keys(), ...found.buried])) {
-    yield* rebuildProject({ records, blobs, found, counted }, projectId, heads.get(projectId))
+    yield* rebuildProject({ records, blobs, found, environment, counted }, projectId, heads.get(projectId))
   }
 }
 
@@ -142,7 +146,7 @@ async function* rebuildGeneration(
   generation: number,
   { sequence, layout }: Pick<ProjectHead, 'sequence' | 'layout'>,
 ): AsyncGenerator<Finding> {
-  const { records, blobs, found, counted } = parts
+  const { records, blobs, found, environment, counted } = parts
   const packs = inOrder(found.packsOf(projectId).filter((pack) => pack.generation === generation))
   let next = Math.max(sequence, ...packs.map((pack) => (pack.sequence ?? 0) + 1))
   const numbered = packs.map(({ record, sequence }) => ({
@@ -152,8 +156,8 @@ async function* rebuildGeneration(
     record,
   }))
   await putHead(records, projectId, { generation, sequence: next, removed: false, layout: layout + 1 })
-  const committer = new Committer({ records, blobs, environment: REAL_ENVIRONMENT })
-  const epoch = await new EpochCounter(records, REAL_ENVIRONMENT).recent()
+  const committer = new Committer({ records, blobs, environment })
+  const epoch = await new EpochCounter(records, environment).recent()
   let objects = 0
   for (const pack of numbered) {
     try {

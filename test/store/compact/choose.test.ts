@@ -43,6 +43,11 @@ test('a pack of which more than half is dead is rewritten, alone if need be', ()
   assert.deepEqual(choosePacks([packOf(1, 0, { objects: 0, liveObjects: 0, packBytes: 300 })]), [], 'an empty one')
 })
 
+test('a mostly dead pack that is too large for a merge is rewritten alone', () => {
+  const huge = { objects: 10 * MERGED_OBJECTS_MAX, liveObjects: 2 * MERGED_OBJECTS_MAX }
+  assert.deepEqual(choosePacks([packOf(1, 200, { ...huge, packBytes: 1_000 }), packOf(2, 900, huge)]), [1])
+})
+
 test('a merged pack stays within its limits', () => {
   const half = MERGED_OBJECTS_MAX / 2
   const large = [1, 2, 3].map((sequence) => packOf(sequence, 1_000, { objects: half, liveObjects: half }))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import { hooked } from '../failures.ts'
-import { assertSound, download, never, openStore, put } from '../support.ts'
+import { assertSound, collected, download, idOfLine, never, openStore, put } from '../support.ts'
 import { assertHolds, compact, exported, history, PROJECT, smallest, uploaded } from './support.ts'
 
 const SMALL = history({ versions: 9, objects: 120, changed: 6 })
@@ -99,7 +99,26 @@ test('have and deltas are right after a merge', async () => {
   assert.deepEqual(undated?.ids, whole, 'what arrived after the root can no longer be told from what came before')
   const current = await download(opened.store, PROJECT, 'root-8')
   const rest = await download(opened.store, PROJECT, 'root-9', [{ id: 'root-8', digest: current?.digest ?? '' }])
-  assert.deepEqual(rest?.ids, new Set([...whole].filter((id) => !current?.ids.has(id))))
+  const lacking = new Set([...whole].filter((id) => !current?.ids.has(id)))
+  assert.deepEqual(rest?.ids, lacking)
+  const have = [{ id: 'root-8', digest: current?.digest ?? '' }]
+  const deltas = await opened.store.closure(PROJECT, 'root-9', { signal: never, have, deltas: true })
+  assert.ok(deltas !== undefined)
+  const lines = Buffer.concat(await collected(deltas.lines({ signal: never }))).toString()
+  deltas.release()
+  assert.deepEqual(new Set(lines.split('\n').slice(0, -1).map(idOfLine)), lacking)
+  assert.ok(lines.includes('\t["root-8",'), 'the root is sent as a delta')
+  await opened.store.close()
+})
+
+test('what arrived after a root is sent to a client that names the root alone', async () => {
+  const opened = await openStore()
+  await put(opened.store, PROJECT, [{ id: 'early', children: [{ referencedId: 'late' }] }])
+  await put(opened.store, PROJECT, [{ id: 'late' }])
+  await put(opened.store, PROJECT, [{ id: 'newer', children: [{ referencedId: 'early' }] }])
+  await compact(opened.store, { roots: [] }, { all: true })
+  const got = await download(opened.store, PROJECT, 'newer', [{ id: 'early' }])
+  assert.deepEqual(got?.ids, new Set(['newer', 'early', 'late']))
   await opened.store.close()
 })
 
