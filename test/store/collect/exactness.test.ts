@@ -20,13 +20,18 @@ test('a dry run tells what goes: objects and JSON exactly, and nearly the bytes 
   const { store, backend, roots, pass, collect, close } = await openCollecting()
   const random = seeded(5)
   for (let version = 0; version < 4; version++) {
-    const objects: Made[] = randomGraph(random, { objects: 1_200, prefix: `v${version}-`, isHex: true, paddingBytes: 400 })
+    const objects: Made[] = randomGraph(random, {
+      objects: 1_200,
+      prefix: `v${version}-`,
+      isHex: true,
+      paddingBytes: 400,
+    })
     await put(store, PROJECT, objects)
     roots.add(objects[0].id)
   }
   await collect()
   const [, , kept] = roots
-  for (const root of [...roots]) if (root !== kept) roots.delete(root)
+  for (const root of roots) if (root !== kept) roots.delete(root)
   await pass(OLDER_THAN + 1)
   const before = { totals: await totalsOf(backend), bytes: await packBytes(backend) }
   const dry = await collect({ dryRun: true })
@@ -37,7 +42,10 @@ test('a dry run tells what goes: objects and JSON exactly, and nearly the bytes 
   assert.deepEqual((await collect()).freed, dry.condemned)
   const after = await totalsOf(backend)
   assert.deepEqual(
-    { objects: (before.totals?.objects ?? 0) - (after?.objects ?? 0), jsonBytes: (before.totals?.jsonBytes ?? 0) - (after?.jsonBytes ?? 0) },
+    {
+      objects: (before.totals?.objects ?? 0) - (after?.objects ?? 0),
+      jsonBytes: (before.totals?.jsonBytes ?? 0) - (after?.jsonBytes ?? 0),
+    },
     counted(dry.condemned),
   )
   await store.compactor.compact(PROJECT, () => Promise.resolve([]), { signal: never, all: true })
@@ -48,7 +56,10 @@ test('a dry run tells what goes: objects and JSON exactly, and nearly the bytes 
     await again.store.close()
   }
   const goneBytes = before.bytes - (await packBytes(backend))
-  assert.ok(Math.abs(goneBytes - dry.condemned.storedBytes) < goneBytes / 20, `${dry.condemned.storedBytes} told, ${goneBytes} gone`)
+  assert.ok(
+    Math.abs(goneBytes - dry.condemned.storedBytes) < goneBytes / 20,
+    `${dry.condemned.storedBytes} told, ${goneBytes} gone`,
+  )
   await assertSound(backend)
   await close()
 })
