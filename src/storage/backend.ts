@@ -105,7 +105,9 @@ export interface RecordStore {
   insertMany(entries: readonly Entry[], options?: CallOptions): Promise<readonly (Uint8Array | undefined)[]>
   /**
    * All or nothing, durable when it resolves, serializable against other commits and inserts. A lost expectation is a
-   * result, not an error.
+   * result, not an error. A commit that rejects may have been made, or be made later: an answer can be lost. So a store
+   * never makes a commit again on its own, since it would then meet its own success as a conflict. The caller finds out
+   * by reading.
    */
   commit(change: Change, options?: CallOptions): Promise<CommitResult>
   /** Waits for calls under way; later calls reject with `StorageClosedError`. Closing again is fine. */

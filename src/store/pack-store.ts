@@ -32,6 +32,7 @@ import { listProjects } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
 import { BlobSweep, type BlobSweepParts } from './upkeep/blob-sweep.ts'
+import { PendingWatch } from './upkeep/pending-watch.ts'
 import { applyPack, applyPending } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
@@ -45,6 +46,8 @@ const BLOCK_COMPRESSION_LEVEL = 4
 
 /** How often the janitor looks whether an epoch has lasted long enough. */
 const EPOCH_LOOK_INTERVAL_MS = 60_000
+/** How often packs are looked for that wait to be applied. */
+const PENDING_LOOK_INTERVAL_MS = 30_000
 
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
@@ -79,6 +82,7 @@ export class PackStore implements GraphStore {
   readonly #ingest: Ingest
   readonly #unapplied: UnappliedPacks
   readonly #memory: ServiceMemory
+  readonly #environment: Environment
   readonly #prefetch: PlanPrefetch
   readonly epochs: EpochCounter
   readonly pins: PinRecords
@@ -86,6 +90,7 @@ export class PackStore implements GraphStore {
   readonly collector: PackCollector
   readonly compactor: PackCompactor
   readonly #janitor: BackgroundLoop
+  readonly #watcher: BackgroundLoop
   readonly #sweep: BlobSweep
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -104,14 +109,16 @@ export class PackStore implements GraphStore {
     })
     this.#prefetch = new PlanPrefetch((...root) => this.#prefetchPlan(...root), environment)
     this.#memory = memory
+    this.#environment = environment
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
     this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
     this.#options = options
-    this.#sweep = this.#sweepOf(environment)
+    this.#sweep = this.#sweepOf()
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
+    this.#watcher = this.#watcherOf()
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
@@ -144,11 +151,11 @@ export class PackStore implements GraphStore {
     const closureOf = this.#reader.closureOf.bind(this.#reader)
     this.collector = new PackCollector({ ...planParts, epochs: this.epochs, closureOf, closing })
     const revive = this.collector.revive.bind(this.collector)
-    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing })
+    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing, environment })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
-    this.#ingest = this.#ingestOf(environment, newId)
+    this.#ingest = this.#ingestOf(newId)
   }
 
   /**
@@ -208,7 +215,7 @@ export class PackStore implements GraphStore {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the store is closing'))
     this.#prefetch.close()
-    await this.#janitor.stop()
+    await Promise.all([this.#janitor.stop(), this.#watcher.stop()])
     await this.#opening?.catch(() => undefined)
     await this.#background
     await this.usages.settled()
@@ -230,6 +237,7 @@ export class PackStore implements GraphStore {
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
     this.#inBackground(() => this.compactor.finishOpenMerges((error) => this.#reportUnlessClosing(error), signal))
     this.#janitor.later()
+    this.#watcher.later()
     this.#inBackground(() => this.#sweepBlobs())
   }
 
@@ -241,7 +249,7 @@ export class PackStore implements GraphStore {
     if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
   }
 
-  #ingestOf(environment: Environment, newId: () => string): Ingest {
+  #ingestOf(newId: () => string): Ingest {
     const { backend, quotaOf } = this.#options
     return new Ingest({
       records: backend.records,
@@ -253,14 +261,25 @@ export class PackStore implements GraphStore {
       newId,
       nowMs: () => this.#clock.now(),
       recentEpoch: () => this.epochs.recent(),
-      environment,
+      environment: this.#environment,
       onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
       onUnapplied: (pack) => this.#applyLater(pack),
     })
   }
 
-  #sweepOf(environment: Environment): BlobSweep {
+  /** Applies what servers that are gone have committed. */
+  #watcherOf(): BackgroundLoop {
+    const { records, blobs } = this.#backend
+    const environment = this.#environment
+    const watch = new PendingWatch({ records, blobs, committer: this.#committer, environment })
+    const onError = (error: unknown): void => this.#reportUnlessClosing(error)
+    const look = (): Promise<void> => watch.look(onError, this.#closing.signal).catch(onError)
+    return new BackgroundLoop(look, PENDING_LOOK_INTERVAL_MS, environment)
+  }
+
+  #sweepOf(): BlobSweep {
     const { records, blobs } = this.#options.backend
+    const environment = this.#environment
     const dropRetired: BlobSweepParts['dropRetired'] = (...due) => this.compactor.dropRetired(...due)
     return new BlobSweep({ records, blobs, epochs: this.epochs, environment, dropRetired })
   }
@@ -272,7 +291,8 @@ export class PackStore implements GraphStore {
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {
-    return { records: this.#backend.records, blobs: this.#backend.blobs, nowMs: () => this.#clock.now() }
+    const { records, blobs } = this.#backend
+    return { records, blobs, nowMs: () => this.#clock.now(), environment: this.#environment }
   }
 
   /** Retries the work that the storage could not do a moment ago: now, and after the next successful upload. */

@@ -3,9 +3,22 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { gate, hooked } from './failures.ts'
 import { assertRight, filled, GRAPH, ROOT } from './planned.ts'
-import { assertSound, download, measureStorage, never, openStore, put } from './support.ts'
+import {
+  assertSound,
+  collected,
+  download,
+  heldCount,
+  type Made,
+  measureStorage,
+  never,
+  openStore,
+  put,
+  until,
+} from './support.ts'
 import { TimeByHand } from './time.ts'
-import { collected } from './support.ts'
+import { eventually, turns } from '../support/patience.ts'
+import type { StorageBackend } from '../../src/storage/backend.ts'
+import { projectFolder } from '../../src/store/records/keys.ts'
 
 /* Several stores over one backend: what one of them does must hold for the others, without a word between them. */
 
@@ -102,3 +115,93 @@ test('uploads of two servers to one project all arrive, and none is committed tw
   await assertSound(inner)
   await Promise.all(servers.map(({ store }) => store.close()))
 })
+
+test('a living server applies what a dead one committed, within 90 s and without a restart', async () => {
+  const inner = memoryBackend()
+  const time = new TimeByHand()
+  const living = await openStore(inner, { environment: time.environment })
+  let isDead = false
+  const dying = await openStore(
+    hooked(inner, (call, _detail, work) => {
+      isDead ||= call === 'insertMany'
+      return isDead ? new Promise<never>(() => undefined) : work()
+    }),
+  )
+  void put(dying.store, 'demo', GRAPH).catch(() => undefined)
+  await until(() => isDead)
+  assert.equal((await measureStorage(inner)).records['w'], 1)
+  let passedMs = 0
+  await eventually(async () => {
+    if ((await measureStorage(inner)).records['w'] === undefined) return true
+    time.pass(10_000)
+    passedMs += 10_000
+    await turns()
+    return false
+  }, 'the pack is applied')
+  assert.ok(passedMs >= 60_000, `${passedMs} ms: an upload that takes long is left to its own server`)
+  assert.equal(await heldCount(living.store, 'demo', GRAPH), GRAPH.length)
+  assert.deepEqual(living.background, [])
+  await assertSound(inner)
+  await living.store.close()
+})
+
+test('a pack that cannot be applied is reported once, and keeps no other from being applied', async () => {
+  const inner = memoryBackend()
+  const isCut = { now: false }
+  const dying = await openStore(
+    hooked(inner, (call, _detail, work) => {
+      isCut.now ||= call === 'insertMany'
+      return isCut.now ? Promise.reject(new Error('cut off')) : work()
+    }),
+  )
+  const time = new TimeByHand()
+  const living = await openStore(inner, { environment: time.environment })
+  for (const project of ['broken', 'whole']) {
+    isCut.now = false
+    await assert.rejects(put(dying.store, project, GRAPH), { code: 'storage_unavailable' })
+  }
+  const broken = (await measureStorage(inner)).blobs.find((name) => name.startsWith(projectFolder('broken')))
+  assert.ok(broken !== undefined)
+  await inner.blobs.remove([broken])
+  await eventually(async () => {
+    time.pass(30_000)
+    await turns()
+    return (await heldCount(living.store, 'whole', GRAPH)) === GRAPH.length
+  }, 'the other pack is applied')
+  for (let look = 0; look < 5; look++) {
+    time.pass(30_000)
+    await turns()
+  }
+  assert.equal(living.background.length, 1)
+  assert.equal((living.background[0] as { code: string }).code, 'corrupt_data')
+  await living.store.close()
+})
+
+for (const isMade of [true, false])
+  test(`when every answer to a commit is lost at times, ${isMade ? 'made' : 'not made'}, no pack is committed twice`, async () => {
+    const inner = memoryBackend()
+    let commits = 0
+    const lossy = (): StorageBackend =>
+      hooked(inner, async (call, _detail, work) => {
+        if (call !== 'commit' || ++commits % 3 !== 0) return work()
+        if (isMade) await work()
+        throw new Error('the connection was lost')
+      })
+    const servers = await Promise.all([openStore(lossy()), openStore(lossy())])
+    const objects = Array.from({ length: 30 }, (_, n): Made => ({ id: `o${n}` }))
+    for (const [n, object] of objects.entries())
+      await eventually(
+        () =>
+          put(servers[n % 2].store, 'demo', [object]).then(
+            () => true,
+            () => false,
+          ),
+        'the client sends it again until it is stored',
+      )
+    const reopened = await openStore(inner)
+    assert.equal(await heldCount(reopened.store, 'demo', objects), objects.length)
+    const { records } = await measureStorage(inner)
+    assert.equal(records['k'], objects.length, 'one pack for each object')
+    await assertSound(inner)
+    await Promise.all([...servers, reopened].map(({ store }) => store.close()))
+  })

@@ -1,4 +1,5 @@
-import { type Clock, timeText } from '../../environment.ts'
+import { pauseBeforeRetry } from '../../async/backoff.ts'
+import { type Clock, type Environment, timeText } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { checkObjectId, quoted } from '../../object/id.ts'
 import type { StoreEpoch } from '../../object/epochs.ts'
@@ -20,6 +21,7 @@ export interface PinParts {
   readonly records: RecordStore
   readonly clock: Clock
   readonly newId: () => string
+  readonly environment: Environment
   /** Makes the condemned objects below a root live again; the commit of the pin expects the epoch. */
   readonly revive: (projectId: string, rootObjectId: string, options: SignalOptions) => Promise<StoreEpoch>
   /** Aborts when the store closes. */
@@ -58,8 +60,9 @@ export class PinRecords implements PinStore {
     make: () => Pin,
   ): Promise<{ readonly pin: Pin; readonly isNew: boolean }> {
     checkObjectId(rootObjectId)
-    const { records, revive, closing } = this.#parts
+    const { records, revive, closing, environment } = this.#parts
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      if (attempt > 0) await pauseBeforeRetry(attempt, environment)
       const epoch = await revive(projectId, rootObjectId, { signal: closing })
       const { key: headKey, bytes, head } = await readHead(records, projectId)
       const project = head === undefined || head.removed ? undefined : { projectId, generation: head.generation }

@@ -1,5 +1,5 @@
 import { StowageError } from '../../errors.ts'
-import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { type CommittedPack, type Committer, projectRemoved } from '../ingest/committer.ts'
 import { keyBounds, keyParts, packKey, parseHex } from '../records/keys.ts'
 import { onlyIfDamaged, packOf, readTables } from '../records/pack-catalog.ts'
@@ -20,10 +20,9 @@ export interface RecoveryParts {
  */
 export async function applyPending(parts: RecoveryParts, onDamage: (error: unknown) => void): Promise<void> {
   for await (const entries of parts.records.range(keyBounds('pending'))) {
-    for (const { key, value } of entries) {
+    for (const entry of entries) {
       try {
-        decodeMark(key, value)
-        await applyMarked(parts, key)
+        await applyMarked(parts, entry)
       } catch (error) {
         if (error instanceof StowageError && error.isRetryable) throw error
         onDamage(error)
@@ -32,14 +31,17 @@ export async function applyPending(parts: RecoveryParts, onDamage: (error: unkno
   }
 }
 
-async function applyMarked(parts: RecoveryParts, pending: Uint8Array): Promise<void> {
-  const [projectId, generationHex, sequenceHex] = keyParts(pending)
+/** Applies the pack that this mark stands for, unless it was applied meanwhile. */
+export async function applyMarked(parts: RecoveryParts, mark: Entry): Promise<void> {
+  decodeMark(mark.key, mark.value)
+  const [projectId, generationHex, sequenceHex] = keyParts(mark.key)
   const generation = parseHex(generationHex)
   const sequence = parseHex(sequenceHex)
   const key = packKey(projectId, generation, sequence)
   const [value] = await parts.records.getMany([key])
-  if (value === undefined) await parts.records.commit({ remove: [pending] })
-  else await applyPack(parts, { projectId, generation, sequence, record: decodePackRecord(key, value) })
+  const record = value === undefined ? undefined : decodePackRecord(key, value)
+  if (record === undefined) await parts.records.commit({ remove: [mark.key] })
+  else if (record.state === 'committed') await applyPack(parts, { projectId, generation, sequence, record })
 }
 
 /** Applies a pack from its own tables. Throws `project_removed` if a sweep has taken it with its project. */

@@ -1,3 +1,5 @@
+import { pauseBeforeRetry } from '../../async/backoff.ts'
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
@@ -14,11 +16,14 @@ export interface RemovalParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly nowMs: () => number
+  readonly environment: Environment
 }
 
 /** Makes a project unreadable at once. What it held is left for `sweepGarbage`. */
-export async function removeProject({ records, blobs, nowMs }: RemovalParts, projectId: string): Promise<void> {
+export async function removeProject(parts: RemovalParts, projectId: string): Promise<void> {
+  const { records, blobs, nowMs, environment } = parts
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
     const { key, bytes, head } = await readHead(records, projectId)
     if (head === undefined || head.removed) return
     const { generation } = head

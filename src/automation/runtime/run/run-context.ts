@@ -5,7 +5,7 @@ import type { Client } from '../../../client/client.ts'
 import type { DagObject } from '../../../client/common/types.ts'
 import type { Clock } from '../../../environment.ts'
 import { StowageError } from '../../../errors.ts'
-import type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } from '../../author/context.ts'
+import type { AutomationContext, NewVersionOptions, RunLog } from '../../author/context.ts'
 import type { NewArtifact, RunBackend, TriggeringVersion } from '../run-backend.ts'
 import type { AutomationRunData, JsonObject, LogLevel, AnnotationLevel, RunStatus } from '../../author/run-data.ts'
 import { annotationsOf } from './annotations.ts'
@@ -42,6 +42,8 @@ export interface RunContextParts {
   readonly ended: AbortSignal
   readonly onLine?: (level: LogLevel, line: string) => void
 }
+
+type AnnotationArguments = Parameters<AutomationContext['attachErrorToObjects']>
 
 export class RunContext<Inputs> implements AutomationContext<Inputs> {
   readonly automationRunData: AutomationRunData
@@ -97,40 +99,20 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     if (message instanceof Error) this.log.error(shownWithout(this.#parts.redactor, message))
   }
 
-  attachErrorToObjects(
-    category: string,
-    objects: readonly AnnotatedObject[],
-    message: string,
-    metadata?: JsonObject | null,
-  ): void {
-    this.#attach('ERROR', category, objects, message, metadata)
+  attachErrorToObjects(...annotation: AnnotationArguments): void {
+    this.#attach('ERROR', ...annotation)
   }
 
-  attachWarningToObjects(
-    category: string,
-    objects: readonly AnnotatedObject[],
-    message: string,
-    metadata?: JsonObject | null,
-  ): void {
-    this.#attach('WARNING', category, objects, message, metadata)
+  attachWarningToObjects(...annotation: AnnotationArguments): void {
+    this.#attach('WARNING', ...annotation)
   }
 
-  attachSuccessToObjects(
-    category: string,
-    objects: readonly AnnotatedObject[],
-    message: string,
-    metadata?: JsonObject | null,
-  ): void {
-    this.#attach('SUCCESS', category, objects, message, metadata)
+  attachSuccessToObjects(...annotation: AnnotationArguments): void {
+    this.#attach('SUCCESS', ...annotation)
   }
 
-  attachInfoToObjects(
-    category: string,
-    objects: readonly AnnotatedObject[],
-    message: string,
-    metadata?: JsonObject | null,
-  ): void {
-    this.#attach('INFO', category, objects, message, metadata)
+  attachInfoToObjects(...annotation: AnnotationArguments): void {
+    this.#attach('INFO', ...annotation)
   }
 
   createNewVersionInProject(
@@ -193,13 +175,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     }
   }
 
-  #attach(
-    level: AnnotationLevel,
-    category: string,
-    objects: readonly AnnotatedObject[],
-    message: string,
-    metadata: JsonObject | null | undefined,
-  ): void {
+  #attach(level: AnnotationLevel, ...[category, objects, message, metadata]: AnnotationArguments): void {
     const { calls, reporter, redactor } = this.#parts
     calls.checkOpen('annotations')
     for (const result of annotationsOf({ level, category, objects, message, metadata }, redactor))
