@@ -87,10 +87,7 @@ export class KillableServer {
   }
 
   async #listen(): Promise<void> {
-    const child = forked(SERVER, [
-      this.#folder,
-      ...[this.#port, this.#pageBytes, this.#memoryBytesMax].map(String),
-    ])
+    const child = forked(SERVER, [this.#folder, ...[this.#port, this.#pageBytes, this.#memoryBytesMax].map(String)])
     this.#child = child
     const errors = errorsOf(child)
     await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error(errors())))])
