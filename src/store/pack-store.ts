@@ -151,11 +151,12 @@ export class PackStore implements GraphStore {
       onPlanFailed: onBackgroundError,
     })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
-    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, closureOf, closing })
+    this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
+    const finishMerge = this.compactor.finishOpenMerge.bind(this.compactor)
+    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, finishMerge, closureOf, closing })
     const revive = this.collector.revive.bind(this.collector)
     this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing, environment })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
-    this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = this.#ingestOf(newId)
   }
