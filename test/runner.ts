@@ -44,7 +44,7 @@ const ALONE = '.alone.test.js'
  * processes run than there are cores.
  */
 const CONCURRENCY: number = 2 * Math.max(2, availableParallelism())
-const GROUPS_MAX: number = 2 * CONCURRENCY
+const GROUPS_MAX: number = 1.5 * CONCURRENCY
 const FILES_PER_GROUP_MIN = 6
 
 /** How long each file took when it ran last. Files that never ran here are taken for average ones. */

@@ -21,13 +21,20 @@ export class ServiceUpkeep {
   readonly #schedule: UpkeepSchedule
   readonly #projects: ServiceUpkeepParts['projects']
 
+  /** Throws `RangeError` for a schedule that cannot be, `TypeError` over a host's own `ObjectStore`. */
   constructor(parts: ServiceUpkeepParts) {
+    const { store, collection, compaction } = parts
+    if (
+      (store.collector === undefined && collection !== undefined) ||
+      (store.compactor === undefined && compaction !== undefined)
+    )
+      throw new TypeError(
+        "collection and compaction need a storage backend; a host's own object store keeps its objects itself",
+      )
     this.#storage = new StorageUpkeep(parts)
     this.#projects = parts.projects
     this.#schedule = new UpkeepSchedule({
       ...parts,
-      collection: parts.store.collector === undefined ? undefined : parts.collection,
-      compaction: parts.store.compactor === undefined ? undefined : parts.compaction,
       projects: () => parts.store.projects(),
       upkeepOf: (projectId) => this.of(projectId),
     })

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream'
+import type { CollectionReport, ObjectAmount } from '../object/collection.ts'
 import type { GraphRoot } from '../object/roots.ts'
 import type { Destination } from './client.ts'
 import { isNoticedDamage, wordsOf } from './expectations.ts'
-import { exportAll, lookAtPins, pagesOf } from './keeper.ts'
+import { collect, compact, exportAll, lookAtPins, pagesOf, restore } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
 import { childrenOf } from './models.ts'
 import { Violation } from './oracle.ts'
@@ -21,15 +22,21 @@ const GRACE_MS = 2_000
 const TRACES_BYTES_MAX = 2_000
 const LAST_OBJECT = '[{"id":"last"}]'
 const PAGE_BYTES = 300
+/** Every object is old then, also for a server that was told of the epoch a while ago. */
+const AGE_EPOCHS = 4
+const LOOKED_MS = 130_000
 
 /** Nothing is under way any more: looks at all that there may be. */
 export class AtRest {
   readonly #world: World
   readonly #isDamaged: boolean
+  /** Whether all that no root reaches is collected in the end. */
+  readonly #collects: boolean
 
   constructor(world: World) {
     this.#world = world
     this.#isDamaged = world.faults.fired.has('flip')
+    this.#collects = world.random.fork('collects').chance(0.3)
   }
 
   async look(): Promise<void> {
@@ -78,12 +85,15 @@ export class AtRest {
       ),
       () => lookAtPins({ life: to.life, oracle, book, projectId }),
       ...(this.#isDamaged ? [] : [() => this.#count(to)]),
+      ...(this.#isDamaged || !this.#collects ? [] : [() => this.#collect(to)]),
     ]
   }
 
   /** What is counted is what is there, and a copy of the project is equal to it. */
   async #count(to: Destination): Promise<void> {
-    const { projectId } = to
+    const { projectId, oracle } = to
+    // What is condemned is no part of an export, and is counted.
+    if (!oracle.collections.isEmpty) await restore(to)
     const all = await exportAll(to, PAGE_BYTES, this.#world.clients)
     const usage = await to.life.context.usage(projectId, to.signal)
     const pins = await lookAtPins(to)
@@ -99,6 +109,31 @@ export class AtRest {
       if (usage[name as keyof typeof counted] !== value)
         throw new Violation(`${projectId} has ${value} ${name}, and usage says ${usage[name as keyof typeof counted]}`)
     if (this.#world.random.chance(0.3)) await this.#copy(to, all)
+  }
+
+  /** A dry run counts exactly what is condemned and freed then; what roots reach stays, and nothing else. */
+  async #collect(to: Destination): Promise<void> {
+    const all = await exportAll(to, PAGE_BYTES, this.#world.clients)
+    const pins = await lookAtPins(to)
+    const kept = pins.length === 0 ? new Set(all.keys()) : closureOf(all, pins)
+    const gone = new Map([...all].filter(([id]) => !kept.has(id)))
+    await this.#age()
+    const expected = { objects: gone.size, jsonBytes: bytesOf(gone) }
+    const settings = { graceEpochs: 1, undoEpochs: 1 }
+    for (const isDryRun of [true, false])
+      sameAmount('condemned', await collect({ ...settings, isDryRun }, to), expected)
+    await this.#age()
+    for (const isDryRun of [true, false]) sameAmount('freed', await collect({ ...settings, isDryRun }, to), expected)
+    await compact({ all: true }, to)
+    const left = await exportAll(to, PAGE_BYTES, this.#world.clients)
+    for (const [id, text] of all)
+      if (left.get(id) !== (kept.has(id) ? text : undefined))
+        throw new Violation(`after the collection ${id} is ${left.has(id) ? 'there' : 'gone'}, or another`)
+  }
+
+  async #age(): Promise<void> {
+    await this.#world.age(AGE_EPOCHS)
+    await this.#world.sleep(LOOKED_MS)
   }
 
   /** The export of one server, sent to another one, is the export of that one. */
@@ -136,6 +171,19 @@ export class AtRest {
     const left = await this.#world.sizeBytes()
     if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)
   }
+}
+
+/** Throws `Violation` unless a collection counted this. */
+function sameAmount(
+  name: 'condemned' | 'freed',
+  report: CollectionReport | undefined,
+  { objects, jsonBytes }: Pick<ObjectAmount, 'objects' | 'jsonBytes'>,
+): void {
+  const amount = report?.[name] ?? { objects: 0, jsonBytes: 0 }
+  if (amount.objects !== objects || amount.jsonBytes !== jsonBytes)
+    throw new Violation(
+      `a collection (${report?.dryRun === true ? 'dry run' : 'real'}) says ${name} ${amount.objects} objects and ${amount.jsonBytes} bytes; it should be ${objects} and ${jsonBytes}`,
+    )
 }
 
 /** The roots and everything below them, as far as it is there. */

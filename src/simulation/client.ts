@@ -6,7 +6,8 @@ import { DeltaEncoder } from '../delta/encode.ts'
 import type { ProjectObjects } from '../service/project-objects.ts'
 import type { PlannedObject } from './models.ts'
 import type { PlannedDownload, PlannedLookUp, PlannedUpload } from './operations.ts'
-import { type ProjectOracle, type Span, Violation } from './oracle.ts'
+import { type ProjectOracle, Violation } from './oracle.ts'
+import type { Span } from './span.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { RootBook } from './root-book.ts'
 import { closureBytes, type ServerLife } from './server.ts'
@@ -118,7 +119,7 @@ export class SimulatedClient {
     if (kind === 'has') {
       const held = await project.has(ids, { signal })
       oracle.end(span)
-      for (const id of ids) tell(oracle, id, held.has(id) ? {} : undefined, span)
+      tellHeld(oracle, ids, held, span)
     } else if (kind === 'single') {
       const record = await project.get(ids[0], { signal })
       oracle.end(span)
@@ -141,7 +142,7 @@ export class SimulatedClient {
     const ids = objects.map(({ id }) => id)
     const held = await to.project.has(ids, { signal: to.signal })
     to.oracle.end(span)
-    for (const id of ids) tell(to.oracle, id, held.has(id) ? {} : undefined, span)
+    tellHeld(to.oracle, ids, held, span)
     return objects.filter(({ id }) => !held.has(id))
   }
 
@@ -184,6 +185,12 @@ export class SimulatedClient {
 
 function wordOf({ id, digest }: { readonly id: string; readonly digest?: string | undefined }): string {
   return digest === undefined ? id : `${id}@${digest}`
+}
+
+function tellHeld(oracle: ProjectOracle, ids: readonly string[], held: ReadonlySet<string>, span: Span): void {
+  for (const id of ids)
+    if (held.has(id)) oracle.saw(id, undefined, span)
+    else oracle.sawNotHeld(id, span)
 }
 
 function tell(

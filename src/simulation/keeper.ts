@@ -1,8 +1,9 @@
 import { readRecords } from '../operations/read-object.ts'
+import type { CollectionReport } from '../object/collection.ts'
 import type { ObjectCursor } from '../object/graph-store.ts'
 import type { Pin } from '../object/roots.ts'
 import { addOnce, type Destination } from './client.ts'
-import type { PlannedPin, PlannedUnpin } from './operations.ts'
+import type { PlannedCollection, PlannedCompaction, PlannedPin, PlannedUnpin } from './operations.ts'
 import { Violation } from './oracle.ts'
 import type { SimulatedProcess } from './process.ts'
 import { codeOf } from './expectations.ts'
@@ -67,6 +68,54 @@ export async function lookAtPins({
   return pins
 }
 
+/** Merges the packs of the project, if it holds anything. */
+export async function compact({ all }: Pick<PlannedCompaction, 'all'>, to: Destination): Promise<void> {
+  await unlessEmpty(to, () => to.project.compact({ all, signal: to.signal }))
+}
+
+/** Condemns what no root reaches, frees what was condemned long enough, or counts both. */
+export async function collect(
+  { graceEpochs, undoEpochs, isDryRun }: Pick<PlannedCollection, 'graceEpochs' | 'undoEpochs' | 'isDryRun'>,
+  to: Destination,
+): Promise<CollectionReport | undefined> {
+  const { oracle, life } = to
+  const collection = { ...oracle.begin(), graceEpochs, undoEpochs }
+  if (!isDryRun) oracle.collections.begin(collection)
+  const end = (): void => {
+    if (collection.end === Infinity) oracle.end(collection)
+  }
+  void life.over.then(end)
+  const { epochMs = 1 } = life.context.epochs ?? {}
+  const settings = { olderThanMs: graceEpochs * epochMs, undoMs: undoEpochs * epochMs, dryRun: isDryRun }
+  return unlessEmpty(to, () => to.project.collect({ ...settings, signal: to.signal })).finally(end)
+}
+
+/** Undoes what collections condemned. */
+export async function restore(to: Destination): Promise<void> {
+  const { oracle, life } = to
+  const restoration = { ...oracle.begin(), isAcknowledged: false }
+  oracle.collections.beginRestoration(restoration)
+  const end = (): void => {
+    if (restoration.end === Infinity) oracle.end(restoration)
+  }
+  void life.over.then(end)
+  const restored = unlessEmpty(to, () => to.project.restoreCollected({ signal: to.signal }))
+  await restored.finally(end)
+  restoration.isAcknowledged = true
+}
+
+/** `undefined` for a project that may be empty. */
+async function unlessEmpty<T>({ oracle }: Destination, work: () => Promise<T>): Promise<T | undefined> {
+  const span = oracle.begin()
+  try {
+    return await work()
+  } catch (error) {
+    oracle.end(span)
+    if (codeOf(error) === 'not_found' && ![...oracle.ids].some((id) => oracle.isThere(id, span))) return undefined
+    throw error
+  }
+}
+
 /** The texts of each page of an export, from its beginning to what was there when it began. */
 export async function* pagesOf(
   { life, projectId, signal }: Pick<Destination, 'life' | 'projectId' | 'signal'>,
@@ -110,7 +159,7 @@ export async function exportAll(
   for await (const texts of pagesOf(to, textBytesMax, clients)) for (const [id, text] of texts) addOnce(all, id, text)
   oracle.end(span)
   for (const [id, text] of all) oracle.saw(id, text, span)
-  for (const id of oracle.ids) if (!all.has(id)) oracle.sawNot(id, span)
+  for (const id of oracle.ids) if (!all.has(id)) oracle.sawNotHeld(id, span)
   return all
 }
 

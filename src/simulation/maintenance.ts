@@ -9,11 +9,15 @@ const ATTEMPT_MS_MAX = 120_000
 const GRACE_MS_MAX = 2_000
 /** Writes that were abandoned are over by then. */
 const QUIET_MS = 100
+/** Background work of servers is over by then, and each has looked at the epoch. */
+const SETTLED_MS = 130_000
 
 /** What operators do to a storage that no server uses. */
 export class Maintenance {
   readonly #world: World
   #under: Promise<void> | undefined
+  #working = 0
+  #idle: (() => void) | undefined
   #count = 0
 
   constructor(world: World) {
@@ -28,10 +32,45 @@ export class Maintenance {
     } while (this.#under !== undefined)
   }
 
+  /** Counts the work as under way. */
+  async during(work: () => Promise<void>): Promise<void> {
+    this.#working++
+    try {
+      await work()
+    } finally {
+      if (--this.#working === 0) this.#idle?.()
+    }
+  }
+
+  /** Waits until everything that was begun has ended, and lets so many epochs of the store pass. */
+  age(epochs: number): Promise<void> {
+    return this.#alone(() => this.#age(epochs))
+  }
+
   /** Stops all servers, and does it. Other operations wait meanwhile. */
-  async perform(kind: 'check' | 'reindex'): Promise<void> {
-    this.#under = this.#perform(kind).finally(() => (this.#under = undefined))
-    await this.#under
+  perform(kind: 'check' | 'reindex'): Promise<void> {
+    return this.#alone(() => this.#perform(kind))
+  }
+
+  async #alone(work: () => Promise<void>): Promise<void> {
+    const before = this.#under
+    const under = (async (): Promise<void> => {
+      await before
+      await work()
+    })()
+    this.#under = under
+    try {
+      await under
+    } finally {
+      if (this.#under === under) this.#under = undefined
+    }
+  }
+
+  async #age(epochs: number): Promise<void> {
+    if (this.#working > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
+    await this.#world.sleep(SETTLED_MS)
+    await this.#world.faults.without(() => this.#world.age(epochs))
+    await this.#world.sleep(SETTLED_MS)
   }
 
   async #perform(kind: 'check' | 'reindex'): Promise<void> {

@@ -64,6 +64,31 @@ export interface PlannedCount extends Planned {
   readonly kind: 'usage'
 }
 
+/** Merges packs. */
+export interface PlannedCompaction extends Planned {
+  readonly kind: 'compact'
+  readonly all: boolean
+}
+
+/** Frees what no root reaches. */
+export interface PlannedCollection extends Planned {
+  readonly kind: 'collect'
+  readonly graceEpochs: number
+  readonly undoEpochs: number
+  readonly isDryRun: boolean
+}
+
+/** Undoes collections. */
+export interface PlannedRestoration extends Planned {
+  readonly kind: 'restore'
+}
+
+/** Time passes while nobody asks for anything: so many epochs of the store. */
+export interface PlannedAge extends Planned {
+  readonly kind: 'age'
+  readonly epochs: number
+}
+
 /** All servers are stopped, and an operator checks the storage, or has its records written anew. */
 export interface PlannedMaintenance extends Planned {
   readonly kind: 'maintenance'
@@ -85,10 +110,14 @@ export type Operation =
   | PlannedUnpin
   | PlannedExport
   | PlannedCount
+  | PlannedCompaction
+  | PlannedCollection
+  | PlannedRestoration
+  | PlannedAge
   | PlannedMaintenance
   | PlannedRestart
 /** An action that one server serves. */
-export type ServedOperation = Exclude<Operation, PlannedRestart | PlannedMaintenance>
+export type ServedOperation = Exclude<Operation, PlannedRestart | PlannedMaintenance | PlannedAge>
 export type OperationKind = Operation['kind']
 
 /** The operation without its place. */

@@ -1,23 +1,15 @@
+import { CollectionBook, type CollectionParts } from './collections.ts'
 import { childrenOf } from './models.ts'
-
-/** Between two moments, counted over everything that begins or ends. */
-export interface Span {
-  readonly start: number
-  /** `Infinity` while it is under way. */
-  end: number
-}
-
-/**
- * The knowledge about an upload. `acknowledged`: the client received its success. `unknown`: the client received a
- * failure, or nothing, so it is present as a whole or not at all. `refused`: it cannot be present.
- */
-export interface Upload extends Span {
-  readonly texts: ReadonlyMap<string, string>
-  outcome: 'unknown' | 'acknowledged' | 'refused'
-}
+import type { Span, Upload } from './span.ts'
 
 export interface Removal extends Span {
   isAcknowledged: boolean
+}
+
+/** What all projects share. */
+export interface OracleClock extends Pick<CollectionParts, 'epochsMax'> {
+  moment: number
+  readonly nowMs: () => number
 }
 
 interface Sighting extends Span {
@@ -35,14 +27,18 @@ export class Violation extends Error {
  * closure of its root at some moment between its start and its end.
  */
 export class ProjectOracle {
-  readonly #clock: { moment: number }
+  /** What collections may have taken. */
+  readonly collections: CollectionBook
+  readonly #clock: OracleClock
   readonly #uploads: Upload[] = []
   readonly #removals: Removal[] = []
   readonly #sightings = new Map<string, Sighting[]>()
 
-  /** `clock` counts the moments of all projects. */
-  constructor(clock: { moment: number }) {
+  /** `clock` counts the moments of all projects. `rootsIn` names the roots that are kept for certain in a span. */
+  constructor(clock: OracleClock, rootsIn: CollectionParts['rootsIn']) {
     this.#clock = clock
+    const { epochsMax } = clock
+    this.collections = new CollectionBook({ uploads: () => this.#uploads, rootsIn, epochsMax })
   }
 
   get ids(): ReadonlySet<string> {
@@ -50,11 +46,12 @@ export class ProjectOracle {
   }
 
   begin(): Span {
-    return { start: this.#clock.moment++, end: Infinity }
+    return { start: this.#clock.moment++, end: Infinity, startMs: this.#clock.nowMs(), endMs: Infinity }
   }
 
   end(span: Span): void {
     span.end = this.#clock.moment++
+    span.endMs = this.#clock.nowMs()
   }
 
   beginUpload(texts: ReadonlyMap<string, string>): Upload {
@@ -69,9 +66,12 @@ export class ProjectOracle {
     return removal
   }
 
-  /** Whether every answer to a question asked in this span must say that the object is there. */
+  /** Whether everybody who reads the object in this span must find it. */
   isThere(id: string, span: Span): boolean {
-    const isSafe = (evidence: Span): boolean => evidence.end < span.start && !this.isRemovedWithin(evidence, span)
+    const isSafe = (evidence: Span): boolean =>
+      evidence.end < span.start &&
+      !this.isRemovedWithin(evidence, span) &&
+      !this.collections.mayBeFreed(id, evidence, span)
     return (
       this.#uploads.some((upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload)) ||
       (this.#sightings.get(id) ?? []).some(isSafe)
@@ -91,6 +91,11 @@ export class ProjectOracle {
   /** The object was reported absent. Throws `Violation` if it must be present. */
   sawNot(id: string, span: Span): void {
     if (this.isThere(id, span)) throw new Violation(`${id} is absent, though it was acknowledged or seen before`)
+  }
+
+  /** The object was reported as not held: it is absent, or condemned. Throws `Violation` if it must be live. */
+  sawNotHeld(id: string, span: Span): void {
+    if (!this.collections.mayBeCondemned(id, span)) this.sawNot(id, span)
   }
 
   /** Whether the project may have been removed since the beginning of this span. */
@@ -153,7 +158,8 @@ export class ProjectOracle {
    * returns the present objects.
    */
   checkWhole(held: ReadonlySet<string>): void {
-    for (const upload of this.#uploads) {
+    // Collections take the objects of an upload one by one.
+    for (const upload of this.collections.isEmpty ? this.#uploads : []) {
       const own = [...upload.texts.keys()].filter(
         (id) => !this.#uploads.some((other) => other !== upload && other.texts.has(id)),
       )
@@ -171,7 +177,7 @@ export class ProjectOracle {
           upload.texts.has(id) && this.#mayBeThere(upload, span) ? [upload.start] : [],
         ),
       )
-    return { start: Math.max(span.start, ...[...texts.keys()].map(firstStart)), end: span.end }
+    return { ...span, start: Math.max(span.start, ...[...texts.keys()].map(firstStart)) }
   }
 
   #mayBeThere(upload: Upload, span: Span): boolean {
@@ -186,14 +192,16 @@ export class ProjectOracle {
           earlier.end < upload.start &&
           earlier.texts.has(id) &&
           earlier.texts.get(id) !== upload.texts.get(id) &&
-          !this.isRemovedWithin(earlier, upload),
+          !this.isRemovedWithin(earlier, upload) &&
+          !this.collections.mayBeCondemned(id, upload),
       )
     if (!sources.some((upload) => upload.texts.get(id) === text && wins(upload)))
       throw new Violation(`${id} has a text that no upload can have given it: ${text.slice(0, 200)}`)
     for (const sighting of this.#sightings.get(id) ?? []) {
       if (sighting.text === undefined || sighting.text === text) continue
       const [earlier, later] = sighting.start < span.start ? [sighting, span] : [span, sighting]
-      if (!this.isRemovedWithin(earlier, later)) throw new Violation(`${id} has another text than it was seen to have`)
+      if (!this.isRemovedWithin(earlier, later) && !this.collections.mayBeCondemned(id, later))
+        throw new Violation(`${id} has another text than it was seen to have`)
     }
   }
 }

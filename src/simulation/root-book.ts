@@ -1,5 +1,6 @@
 import type { Pin } from '../object/roots.ts'
-import { type ProjectOracle, type Span, Violation } from './oracle.ts'
+import { type ProjectOracle, Violation } from './oracle.ts'
+import type { Span } from './span.ts'
 
 /** A pin that a client made, or tried to make. */
 export interface KeptRoot extends Span {

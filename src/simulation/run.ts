@@ -2,11 +2,11 @@ import { AtRest } from './at-rest.ts'
 import type { Destination } from './client.ts'
 import { codeOf, wordsOf } from './expectations.ts'
 import type { FaultKind } from './faults.ts'
-import { exportAll, pin, unpin } from './keeper.ts'
+import { collect, compact, exportAll, pin, restore, unpin } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
 import type { Operation, PlannedUpload, ServedOperation } from './operations.ts'
 import { type ProjectOracle, Violation } from './oracle.ts'
-import type { ServerLife } from './server.ts'
+import type { ServerLife, SimulatedServer } from './server.ts'
 import { type Plan, World } from './world.ts'
 
 /** The outcome of a run. */
@@ -85,6 +85,11 @@ class Run {
     await this.#maintenance.over(() => server.up())
     if (operation.kind === 'restart') return this.#world.stop(server, this.#world.random.below(GRACE_MS_MAX))
     if (operation.kind === 'maintenance') return this.#maintenance.perform(operation.task)
+    if (operation.kind === 'age') return this.#maintenance.age(operation.epochs)
+    return this.#maintenance.during(() => this.#serve(operation, server))
+  }
+
+  async #serve(operation: ServedOperation, server: SimulatedServer): Promise<void> {
     const life = server.life()
     const project = this.#world.project(operation.projectId)
     const span = project.oracle.begin()
@@ -121,6 +126,9 @@ class Run {
     if (operation.kind === 'pin') return pin(operation, to)
     if (operation.kind === 'unpin') return unpin(operation, to)
     if (operation.kind === 'export') return exportAll(to, operation.pageBytes, this.#world.clients)
+    if (operation.kind === 'collect') return collect(operation, to)
+    if (operation.kind === 'restore') return restore(to)
+    if (operation.kind === 'compact') return compact(operation, to)
     if (operation.kind === 'usage') return to.life.context.usage(operation.projectId, to.signal)
     return this.#world.client.lookUp(operation, to)
   }

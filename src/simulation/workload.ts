@@ -27,6 +27,8 @@ export function planOperations(
   if (random.chance(0.25))
     for (let left = random.between(1, 2); left > 0; left--)
       placed.push({ place: anywhere(), operation: countOf(random, random.pick(models)) })
+  if (random.chance(0.35)) placed.push(...compactionsOf(random, models, last))
+  if (random.chance(0.35)) placed.push(...collectionsOf(random, models, last))
   if (random.chance(0.08)) placed.push({ place: anywhere(), operation: maintenanceOf(random, projects[0]) })
   const unplaced = placed.sort((one, other) => one.place - other.place).map(({ operation }) => operation)
   const everyMs = random.pick([2, 10, 30, 100, 400])
@@ -127,6 +129,41 @@ function keepingOf(random: Random, { projectId, versions }: PlannedModel): Unpla
 function countOf(random: Random, { projectId }: PlannedModel): Unplaced {
   if (random.chance(0.3)) return { kind: 'usage', projectId }
   return { kind: 'export', projectId, pageBytes: random.pick([1, 500, 100_000]) }
+}
+
+/** Roots are kept, and the rest is condemned and freed as time passes; now and then that is undone. */
+function collectionsOf(random: Random, models: readonly PlannedModel[], last: number): Placed[] {
+  const model = random.pick(models)
+  const { projectId, versions } = model
+  const placed: Placed[] = []
+  let place = random.below(last + 2)
+  const add = (operation: Unplaced): void => void placed.push({ place, operation })
+  if (random.chance(0.8)) add({ kind: 'pin', projectId, rootId: random.pick(versions).rootId })
+  for (let left = random.between(1, 4); left > 0; left--) {
+    place += random.chance(0.5) ? 0.1 : random.between(0, 3)
+    if (random.chance(0.8)) add({ kind: 'age', projectId, epochs: random.pick([1, 2, 4, 150]) })
+    const isDryRun = random.chance(0.15)
+    add({ kind: 'collect', projectId, graceEpochs: random.between(1, 3), undoEpochs: random.between(1, 2), isDryRun })
+    if (random.chance(0.2)) add({ kind: 'restore', projectId })
+    if (random.chance(0.3)) add(keepingOf(random, model))
+    for (let reads = random.below(3); reads > 0; reads--) add(readOf(random, model))
+    if (random.chance(0.4)) for (const upload of uploadsOf(random, model, random.pick(versions), 0)) add(upload)
+  }
+  return placed
+}
+
+/** Packs are merged, perhaps again when the merged ones are old enough for it. */
+function compactionsOf(random: Random, models: readonly PlannedModel[], last: number): Placed[] {
+  const placed: Placed[] = []
+  for (let left = random.between(1, 3); left > 0; left--) {
+    const { projectId } = random.pick(models)
+    const place = random.below(last + 2)
+    placed.push({ place, operation: { kind: 'compact', projectId, all: random.chance(0.7) } })
+    if (random.chance(0.3)) placed.push({ place: place + 1, operation: readOf(random, random.pick(models)) })
+    if (random.chance(0.3))
+      placed.push({ place: place + 1, operation: { kind: 'age', projectId, epochs: random.pick([1, 3, 150]) } })
+  }
+  return placed
 }
 
 function maintenanceOf(random: Random, projectId: string): Unplaced {

@@ -1,4 +1,5 @@
 import { asGuarded } from '../storage/guard.ts'
+import { EPOCH_MS, EpochCounter } from '../store/upkeep/epochs.ts'
 import { SimulatedBackend } from './backend.ts'
 import type { ConnectionParts } from './calls.ts'
 import { type Destination, SimulatedClient } from './client.ts'
@@ -6,7 +7,8 @@ import { isExpected, wordsOf } from './expectations.ts'
 import { type Fault, FaultInjector } from './faults.ts'
 import type { PlannedModel } from './models.ts'
 import type { Operation, ServedOperation } from './operations.ts'
-import { ProjectOracle, Violation } from './oracle.ts'
+import { type OracleClock, ProjectOracle, Violation } from './oracle.ts'
+import type { Span } from './span.ts'
 import { SimulatedProcess } from './process.ts'
 import { Random } from './random.ts'
 import { RootBook } from './root-book.ts'
@@ -45,7 +47,9 @@ export class World {
   readonly projects: Map<string, KnownProject> = new Map()
   readonly #storage: SimulatedStorage
   readonly #shared: SharedBackend | undefined
-  readonly #moments = { moment: 0 }
+  /** Epochs that passed at once. */
+  readonly #ages: { readonly span: Span; readonly epochs: number }[] = []
+  readonly #clock: OracleClock
   /** Whether the records were ever written anew. */
   isReindexed = false
   #restarts = 0
@@ -62,6 +66,7 @@ export class World {
     this.clients = new SimulatedProcess('clients', this.scheduler, random.fork('clients'))
     this.client = new SimulatedClient(this.clients)
     this.servers = Array.from({ length: plan.servers }, (_, at) => this.server(`s${at}`))
+    this.#clock = { moment: 0, nowMs: () => this.scheduler.nowMs, epochsMax: (from, to) => this.#epochsMax(from, to) }
     for (const { projectId } of plan.models) this.project(projectId)
   }
 
@@ -121,6 +126,17 @@ export class World {
     await server.stop(graceMs)
   }
 
+  /** So many epochs of the store pass. */
+  async age(epochs: number): Promise<void> {
+    const span = { start: this.#clock.moment++, end: Infinity, startMs: this.scheduler.nowMs, endMs: Infinity }
+    this.#ages.push({ span, epochs })
+    const { process, connection, end } = this.process(`age ${this.scheduler.count}`, () => undefined)
+    const counter = new EpochCounter(connection.records, process)
+    for (let left = epochs; left > 0; left--) await counter.advance()
+    span.end = this.#clock.moment++
+    end()
+  }
+
   /** Bytes of everything that is stored. */
   async sizeBytes(): Promise<number> {
     const { connection, end } = this.process('size', () => undefined)
@@ -135,8 +151,9 @@ export class World {
   project(projectId: string): KnownProject {
     const known = this.projects.get(projectId)
     if (known !== undefined) return known
-    const oracle = new ProjectOracle(this.#moments)
-    const project = { projectId, oracle, book: new RootBook(oracle) }
+    const oracle: ProjectOracle = new ProjectOracle(this.#clock, (span) => book.certain(span))
+    const book = new RootBook(oracle)
+    const project = { projectId, oracle, book }
     this.projects.set(projectId, project)
     return project
   }
@@ -148,6 +165,13 @@ export class World {
   /** Resolves when somebody's own storage is closed. */
   async closed(): Promise<void> {
     await this.#shared?.closed()
+  }
+
+  #epochsMax(from: Span, to: Span): number {
+    const passed = this.#ages.filter(({ span }) => span.end > from.start && span.start < to.end)
+    const endMs = Math.min(to.endMs, this.scheduler.nowMs)
+    const natural = Math.floor((endMs - from.startMs) / EPOCH_MS) + 1
+    return passed.reduce((sum, { epochs }) => sum + epochs, natural)
   }
 
   #connect(parts: ConnectionParts, over: Promise<void>, storage = this.#storage): Connection {

@@ -119,8 +119,10 @@ export class PackStore implements GraphStore {
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
     this.#watcher = this.#watcherOf()
-    this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
-    this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
+    this.#unapplied = new UnappliedPacks((pack) =>
+      applyPack({ records, blobs, environment, committer: this.#committer }, pack),
+    )
+    this.#catalog = new PackCatalog({ records, blobs, environment }, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
     const planParts = {
       records,
@@ -149,11 +151,12 @@ export class PackStore implements GraphStore {
       onPlanFailed: onBackgroundError,
     })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
-    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, closureOf, closing })
+    this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
+    const finishMerge = this.compactor.finishOpenMerge.bind(this.compactor)
+    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, finishMerge, closureOf, closing })
     const revive = this.collector.revive.bind(this.collector)
     this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing, environment })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
-    this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = this.#ingestOf(newId)
   }
@@ -231,7 +234,7 @@ export class PackStore implements GraphStore {
     const { records, blobs } = this.#backend
     await checkStorageFormat(records)
     await this.epochs.current()
-    const parts = { records, blobs, committer: this.#committer }
+    const parts = { records, blobs, environment: this.#environment, committer: this.#committer }
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))

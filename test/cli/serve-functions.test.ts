@@ -116,7 +116,7 @@ test('a file that is not a function is refused with its name and the fault', asy
             /typed\.ts: node v.* does not run TypeScript; compile the file, install tsx beside it/,
           ] as const,
         ]),
-    [[good, good], /same\.cjs: there is a function "same" already/],
+    [[good, good], /same\.cjs: the function "same" is already registered; each id may be registered once/],
   ]
   await Promise.all(
     cases.map(async ([files, words]) =>

@@ -9,7 +9,7 @@ function projectOf(fetch: Fetch, retry: RetryOptions): Project {
   )
 }
 
-test('an unavailable server is retried for retryForMs, regardless of the number of attempts', async () => {
+test('an unavailable server is retried for retryForMs', async () => {
   let asked = 0
   const lefts: number[] = []
   const project = projectOf(() => (asked++, Promise.reject(new TypeError('fetch failed'))), {
@@ -23,7 +23,7 @@ test('an unavailable server is retried for retryForMs, regardless of the number 
   await assert.rejects(project.upload([{ id: 'a' }]), { code: 'network_failed' })
   const tookMs = performance.now() - startedMs
   assert.ok(tookMs >= 395, `it took ${tookMs} ms`)
-  assert.ok(asked > 10, `${asked} tries`)
+  assert.ok(asked > 1, `${asked} tries`)
   assert.equal(lefts.length, asked - 1)
   assert.equal(lefts[0], 400)
   assert.deepEqual(
@@ -32,7 +32,7 @@ test('an unavailable server is retried for retryForMs, regardless of the number 
   )
 })
 
-test('a server that returns in time finds the client waiting, even behind a proxy that answers for it', async () => {
+test('a server that returns in time finds the client waiting, regardless of the number of attempts, even behind a proxy', async () => {
   const answers = [...Array.from({ length: 10 }, (_, at) => [502, 503, 504, 429, 408][at % 5]), 201]
   const project = projectOf(async () => new Response('', { status: answers.shift() }), {})
   assert.equal((await project.upload([{ id: 'a' }], { sendAll: true })).retries, 10)

@@ -44,6 +44,7 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
     js: { by: 'test/recipes/recipes.test.ts' },
     json: { because: 'is the payload of a token, and no code' },
   },
+  'docs/lifecycle.md': { sh: { by: 'test/processes/upkeep-commands.test.ts' } },
   'docs/migrate.md': {
     sh: { because: 'are the addresses of the two servers, and the call of the script that the test runs' },
     bash: { by: 'test/processes/migrate.test.ts' },

@@ -30,14 +30,14 @@ test('a pin is added with a form, shown with what it keeps, and removed', async 
   assert.match(textOf((await visitor.get(USAGE)).html), /There is no pin yet/)
 })
 
-test('a pin that cannot be is shown again with the reason', async (t) => {
+test('an invalid pin is shown again with the reason', async (t) => {
   const parts = paged(t)
   await withVersion(parts)
   const visitor = await signedIn(parts.service)
   const post = async (form: Readonly<Record<string, string>>): Promise<string> => {
     const { status, html } = await visitor.post('/web/projects/p/pins', form)
-    assert.equal(status, 400)
-    assert.match(html, /<details open/)
+    assert.equal(status, 422)
+    assert.match(html, /<details class="confirm" open/)
     return html
   }
   const unknown = await post({ rootObjectId: 'nobody', name: 'Kept name' })
@@ -60,10 +60,10 @@ test('a retention rule is set, tells how much it would delete, and is taken back
   assert.deepEqual([set.status, set.headers.get('location')], [303, path])
   assert.deepEqual((await models.get(modelId)).retention, { keepLastCount: 1 })
   const ruled = (await visitor.get(path)).html
-  assert.match(textOf(ruled), /The rule keeps the last 1 version, .* The rule would delete 1 version now\./)
+  assert.match(textOf(ruled), /The rule keeps the latest version, .* The rule would delete 1 version now\./)
   assert.match(ruled, /name="keepLastCount"[^>]* value="1"/)
   const refused = await visitor.post(`${path}/retention`, { keepLastCount: 'many' })
-  assert.equal(refused.status, 400)
+  assert.equal(refused.status, 422)
   assert.match(textOf(refused.html), /a whole number from 1 to 100,000/)
   assert.deepEqual((await models.get(modelId)).retention, { keepLastCount: 1 })
   await visitor.post(`${path}/retention`, { keepLastCount: '' })
@@ -82,15 +82,12 @@ test('a version is marked as kept, so that no rule deletes it, and no longer', a
     [303, `/web/projects/p/models/${modelId}#version-${versionId}`],
   )
   assert.equal((await versions.get(modelId, versionId)).kept, true)
-  assert.match(
-    textOf((await visitor.get(`/web/projects/p/models/${modelId}`)).html),
-    /No rule deletes it\. Keep no longer/,
-  )
+  assert.match(textOf((await visitor.get(`/web/projects/p/models/${modelId}`)).html), /No rule deletes it\. Runs on it/)
   await visitor.post(`${path}/unkeep`)
   assert.equal((await versions.get(modelId, versionId)).kept, false)
 })
 
-test('the page about collection shows what would go, and collects and restores', async (t) => {
+test('the page about collection previews, collects and restores', async (t) => {
   const parts = paged(t)
   await withVersion(parts)
   await uploadObjects(parts.service, 'p', [{ id: 'zombie' }, { id: 'other' }])
@@ -118,7 +115,7 @@ test('a reader sees pins and rules, and may change nothing', async (t) => {
   await parts.extension.project('p').models.change(modelId, { retention: { keepAllDays: 7 } })
   const visitor = await signedIn(parts.service, { p: 'read' })
   const model = (await visitor.get(`/web/projects/p/models/${modelId}`)).html
-  assert.match(textOf(model), /The rule keeps all versions for 7 days/)
+  assert.match(textOf(model), /The rule keeps the latest version, all versions for 7 days/)
   assert.doesNotMatch(model, /<form method="post" action="\/web\/projects/)
   const usage = (await visitor.get(USAGE)).html
   assert.doesNotMatch(usage, /<form method="post" action="\/web\/projects/)

@@ -101,9 +101,6 @@ export class RecordImport {
   async #version(projectId: string, version: Version, signal: AbortSignal): Promise<ImportOutcome> {
     const { store } = this.#parts
     checkMessage(version.message, "the version's message")
-    const held = await store.scope(projectId)
-    const before = held && (await store.get<VersionRecord>(held, 'version', version.modelId, version.id))
-    if (before === undefined) await this.#checkComplete(projectId, version.rootObjectId, signal)
     return store.retried(async () => {
       const scope = await store.scope(projectId)
       const model = scope && (await store.get<ModelRecord>(scope, 'model', version.modelId))
@@ -113,6 +110,7 @@ export class RecordImport {
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
       if (stored !== undefined) return this.#knownVersion(scope, stored, version)
       const epoch = await this.#parts.graphs.collector?.revive(projectId, version.rootObjectId, { signal })
+      await this.#checkComplete(projectId, version.rootObjectId, signal)
       return this.#newVersion(scope, model, version, epoch)
     })
   }

@@ -79,12 +79,11 @@ export class Versions {
     if (wanted.source !== undefined && wanted.source !== null) checkName(wanted.source, "the version's source")
     const { store, models } = this.#parts
     await models.getLive(projectId, modelId)
-    await this.#checkComplete(projectId, wanted.rootObjectId, options.signal)
     const record = await store.retried(async () => {
+      const expect = await this.#checkHeld(projectId, wanted.rootObjectId, options.signal)
       const scope = await store.scope(projectId)
       if (scope === undefined) throw notFoundError('model', modelId)
       const model = await models.live(scope, modelId)
-      const expect = await this.#revive(projectId, wanted.rootObjectId, options.signal)
       return options.run === undefined
         ? this.#commit(scope, model, wanted, expect)
         : this.#commitOfRun(scope, model, wanted, { ...options.run, expect })
@@ -186,9 +185,10 @@ export class Versions {
     }
   }
 
-  /** What is to be collected is wanted again; the commit must not come later than the epoch of this. */
-  async #revive(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<readonly Expectation[]> {
+  /** What is to be collected is wanted again. The commit must not come later than the epoch of this check. */
+  async #checkHeld(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<readonly Expectation[]> {
     const epoch = await this.#parts.graphs.collector?.revive(projectId, rootObjectId, { signal })
+    await this.#checkComplete(projectId, rootObjectId, signal)
     return epoch === undefined ? [] : [epoch.expectation]
   }
 

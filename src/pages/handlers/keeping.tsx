@@ -65,7 +65,7 @@ async function showUsage<H>(visit: ProjectVisit<H>, refused?: RefusedPin): Promi
   const byId = new Map(models.flatMap((model) => (model === undefined ? [] : [[model.id, model] as const])))
   const pins = (await context.pins?.list(projectId)) ?? []
   const page = { frame, projectId, usage: { ...usage, groups: shown }, models: byId, pins, refused, mayWrite }
-  return pageAnswer(<UsagePage {...page} />, refused === undefined ? 200 : 400)
+  return pageAnswer(<UsagePage {...page} />, refused === undefined ? 200 : 422)
 }
 
 async function addPin<H>(visit: ProjectVisit<H>): Promise<Answer> {

@@ -64,7 +64,7 @@ export async function showModel<H>(
       : await project.models.prune(model.id, { dryRun: true })
   const expired = pruned && { count: pruned.versions.length, hasMore: pruned.hasMore }
   const page = { frame, projectId, model, versions, expired, refused, showsDeleted: deleted, mayWrite }
-  return pageAnswer(<ModelPage {...page} />, refused === undefined ? 200 : 400)
+  return pageAnswer(<ModelPage {...page} />, refused === undefined ? 200 : 422)
 }
 
 /** Models and versions are deleted, and restored. */

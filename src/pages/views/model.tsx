@@ -166,11 +166,10 @@ function VersionRow(props: ModelProps & { readonly version: Version }): Html {
         <code>
           <bdi>{rootObjectId}</bdi>
         </code>
-        .{' '}
+        . {kept ? 'No rule deletes it. ' : null}
         <a href={urls.runs(projectId, { modelId, versionId: id })}>
           Runs on it<span class="hidden">: {message}</span>
         </a>
-        {kept ? ' No rule deletes it.' : null}
         {deletedAt === null ? null : (
           <>
             {' '}

@@ -106,7 +106,7 @@ function PinRow({
 function NewPin({ urls, projectId, refused }: PinsProps): Html {
   const { values = NEW_PIN, problem } = refused ?? {}
   return (
-    <details open={refused !== undefined}>
+    <details class="confirm" open={refused !== undefined}>
       <summary>Add a pin …</summary>
       <form method="post" action={urls.newPin(projectId)} class="narrow">
         <Field id="root" label="Root object" required hints={['The id of the object to keep.']} problem={problem}>
@@ -131,7 +131,15 @@ function NewPin({ urls, projectId, refused }: PinsProps): Html {
         </Field>
         <Field id="days" label="Days" hints={['How long the pin keeps the object; empty for a pin without an end.']}>
           {(aria) => (
-            <input id="days" name="days" type="number" min="1" max="36500" step="1" value={values.days} {...aria} />
+            <input
+              id="days"
+              name="days"
+              type="text"
+              inputmode="numeric"
+              autocomplete="off"
+              value={values.days}
+              {...aria}
+            />
           )}
         </Field>
         <button type="submit">Add the pin</button>

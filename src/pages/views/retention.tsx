@@ -54,11 +54,11 @@ export function Retention(props: RetentionProps): Html | null {
 /** The versions that a rule keeps, as a sentence. */
 function retentionWords({ keepLastCount, keepDailyDays, keepAllDays }: NonNullable<Model['retention']>): string {
   const kept = [
-    ...(keepLastCount === undefined ? [] : [`the last ${formatCount(keepLastCount, 'version')}`]),
+    keepLastCount === undefined || keepLastCount === 1 ? 'the latest version' : `the last ${keepLastCount} versions`,
     ...(keepDailyDays === undefined ? [] : [`the last version of each day for ${formatCount(keepDailyDays, 'day')}`]),
     ...(keepAllDays === undefined ? [] : [`all versions for ${formatCount(keepAllDays, 'day')}`]),
   ]
-  return `The rule keeps ${kept.join(', ')}, the latest version, and versions that are pinned or marked as kept. Others are deleted once a day, and can be restored for some days.`
+  return `The rule keeps ${kept.join(', ')}, and versions that are pinned or marked as kept. Others are deleted once a day, and can be restored for some days.`
 }
 
 function RetentionForm({ urls, projectId, model, refused }: RetentionProps): Html {
@@ -66,14 +66,24 @@ function RetentionForm({ urls, projectId, model, refused }: RetentionProps): Htm
   const given = (name: keyof RetentionValues): string =>
     refused === undefined ? String(retention?.[name] ?? '') : refused.values[name]
   return (
-    <details open={refused !== undefined}>
+    <details class="confirm" open={refused !== undefined}>
       <summary>Change the rule …</summary>
       <form method="post" action={urls.modelAction(projectId, model.id, 'retention')} class="narrow">
         <p class="quiet">A version stays if one of these keeps it. Leave all empty to keep every version.</p>
         {refused === undefined ? null : <p class="complaint">{refused.problem}</p>}
         {MEMBERS.map(([name, label]) => (
           <Field id={name} label={label}>
-            {(aria) => <input id={name} name={name} type="number" min="1" step="1" value={given(name)} {...aria} />}
+            {(aria) => (
+              <input
+                id={name}
+                name={name}
+                type="text"
+                inputmode="numeric"
+                autocomplete="off"
+                value={given(name)}
+                {...aria}
+              />
+            )}
           </Field>
         ))}
         <button type="submit">Save the rule</button>

@@ -1,6 +1,7 @@
 import type { CollectedAmount, CollectionCause, ObjectAmount } from '../../object/collection.ts'
-import type { PackTables } from '../pack/pack-format.ts'
+import { type PackTables, textBytesOf } from '../pack/pack-format.ts'
 import { blockOf } from '../pack/segment.ts'
+import type { PackRecord } from '../records/pack-record.ts'
 
 /** Counts objects by their lines. */
 export class Tally {
@@ -8,10 +9,10 @@ export class Tally {
   #jsonBytes = 0
   #storedBytes = 0
 
-  add(tables: PackTables, ordinal: number): void {
+  add(lines: PackLines, ordinal: number): void {
     this.#objects++
-    this.#jsonBytes += textBytesOf(tables, ordinal)
-    this.#storedBytes += storedBytesOf(tables, ordinal)
+    this.#jsonBytes += lines.jsonBytes(ordinal)
+    this.#storedBytes += lines.storedBytes(ordinal)
   }
 
   get amount(): ObjectAmount {
@@ -27,8 +28,8 @@ export class CauseTally {
     replaced: new Tally(),
   }
 
-  add(cause: CollectionCause, tables: PackTables, ordinal: number): void {
-    this.#byCause[cause].add(tables, ordinal)
+  add(cause: CollectionCause, lines: PackLines, ordinal: number): void {
+    this.#byCause[cause].add(lines, ordinal)
   }
 
   get amount(): CollectedAmount {
@@ -52,13 +53,38 @@ export function sumOf(amounts: readonly ObjectAmount[]): ObjectAmount {
   return sum
 }
 
-/** Bytes of an object's JSON: a line is the id, a tab, the text and a line end. */
-export function textBytesOf({ lineBytes, ids }: PackTables, ordinal: number): number {
-  return lineBytes[ordinal] - (ids.ends[ordinal] - (ordinal === 0 ? 0 : ids.ends[ordinal - 1])) - 2
+/** Bytes of a row of the tables besides its id and its targets: its size, its checksum, and three ends. */
+const ROW_BYTES = 20
+const TARGET_BYTES = 4
+
+/** What each line of a pack takes up. */
+export class PackLines {
+  readonly #tables: PackTables
+  /** The bytes of tables in storage for each byte of rows: what rows share is divided among them. */
+  readonly #tableShare: number
+
+  constructor(tables: PackTables, { packBytes, tablesStart }: Pick<PackRecord, 'packBytes' | 'tablesStart'>) {
+    const { objects, ids, references, claims } = tables
+    const targets = references.targets.length + claims.targets.length
+    this.#tables = tables
+    this.#tableShare = (packBytes - tablesStart) / (objects * ROW_BYTES + ids.bytes.length + targets * TARGET_BYTES)
+  }
+
+  jsonBytes(ordinal: number): number {
+    return textBytesOf(this.#tables, ordinal)
+  }
+
+  /** The share of the line in its compressed block and in the tables. In whole bytes: sums do not depend on their order. */
+  storedBytes(ordinal: number): number {
+    const { directory, lineBytes, ids, references, claims } = this.#tables
+    const block = blockOf(directory, ordinal)
+    const blockBytes = (directory.storedBytes[block] * lineBytes[ordinal]) / directory.rawBytes[block]
+    const targets = lengthAt(references.ends, ordinal) + lengthAt(claims.ends, ordinal)
+    const rowBytes = ROW_BYTES + lengthAt(ids.ends, ordinal) + targets * TARGET_BYTES
+    return Math.round(blockBytes + rowBytes * this.#tableShare)
+  }
 }
 
-/** The share of a line in its compressed block, in whole bytes: sums do not depend on their order. */
-function storedBytesOf({ directory, lineBytes }: PackTables, ordinal: number): number {
-  const block = blockOf(directory, ordinal)
-  return Math.round((directory.storedBytes[block] * lineBytes[ordinal]) / directory.rawBytes[block])
+function lengthAt(ends: Uint32Array, index: number): number {
+  return ends[index] - (index === 0 ? 0 : ends[index - 1])
 }

@@ -90,12 +90,14 @@ export class PackCollector implements GraphCollector {
     callerSignal: AbortSignal,
     work: (project: ProjectView, signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
-    const { records, environment, closing } = this.#parts
+    const { records, environment, closing, finishMerge } = this.#parts
     const signal = AbortSignal.any([callerSignal, closing])
     return this.#running.run(projectId, async () => {
       for (let attempt = 0; ; attempt++) {
         signal.throwIfAborted()
-        const project = await viewProject(records, projectId, signal)
+        const found = await viewProject(records, projectId, signal)
+        if (found !== undefined) await finishMerge(found, signal)
+        const project = found && (await viewProject(records, projectId, signal))
         if (project === undefined) return undefined
         try {
           return await work(project, signal)
@@ -115,12 +117,12 @@ export class PackCollector implements GraphCollector {
     options: CollectOptions,
     tallies: Tallies,
   ): Promise<CollectionReport> {
-    const { epochs, records, blobs } = this.#parts
+    const { epochs } = this.#parts
     const { signal, dryRun = false, onProgress } = options
     const { number: epoch } = await epochs.current()
     const aging = { epoch, olderThanEpochs: atLeastOne(options.olderThanEpochs) }
     const roots = await readRoots()
-    const { totals } = await readTotals({ records, blobs }, project)
+    const { totals } = await readTotals(this.#parts, project)
     const tell = (progress: Pick<CollectionProgress, 'phase' | 'objects'>): void =>
       onProgress?.({ ...progress, objectsTotal: Math.max(totals.objects, progress.objects) })
     tell({ phase: 'marking', objects: 0 })

@@ -4,6 +4,7 @@ import type { StoreEpochs } from '../../object/epochs.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import type { Closure } from '../closure/closure.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
+import type { StoredProject } from '../records/project-view.ts'
 
 export interface CollectParts {
   readonly records: RecordStore
@@ -14,6 +15,8 @@ export interface CollectParts {
   readonly epochs: StoreEpochs
   /** Everything below a root, from its plan if it has one; `undefined` if the root is not held. */
   readonly closureOf: (projectId: string, rootId: string, signal: AbortSignal) => Promise<Closure | undefined>
+  /** Ends the merge of packs that is under way in a project, if there is one: the layout does not rise before. */
+  readonly finishMerge: (project: StoredProject, signal: AbortSignal) => Promise<void>
   /** Aborts when the store closes. */
   readonly closing: AbortSignal
 }

@@ -11,7 +11,7 @@ import { OutdatedViewError, packOf } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { isActive } from '../records/pack-record.ts'
 import { readHead, viewProject } from '../records/projects.ts'
-import { Tally } from './amounts.ts'
+import { PackLines, Tally } from './amounts.ts'
 import { LayoutChangedError } from './fence.ts'
 import type { CollectParts } from './parts.ts'
 import { inLookups, membersOf, packsOf } from './project-packs.ts'
@@ -87,11 +87,12 @@ export async function restoreCondemned(
   for await (const { sequence, record } of packsOf(records, project, { signal })) {
     if (record.condemned === undefined || record.condemned.count === 0) continue
     const tables = await catalog.tables(packOf(project.projectId, sequence, record))
+    const lines = new PackLines(tables, record)
     for (const ordinals of inLookups(membersOf(record.condemned))) {
       const { number } = await epochs.current()
       const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
       const { changed } = await reviveObjects(parts, project, ids, number, signal)
-      for (const at of changed) restored.add(tables, ordinals[at])
+      for (const at of changed) restored.add(lines, ordinals[at])
       const { objects } = restored.amount
       onProgress?.({ phase: 'restoring', objects, objectsTotal: objects })
     }

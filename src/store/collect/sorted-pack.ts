@@ -1,6 +1,7 @@
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import type { ProjectView } from '../records/project-view.ts'
+import { PackLines } from './amounts.ts'
 import { type Aging, isHere, isYoung } from './mark.ts'
 import type { CollectParts } from './parts.ts'
 import { type LookedUp, lookedUp, membersOf, type StoredPack } from './project-packs.ts'
@@ -9,6 +10,7 @@ import { type LookedUp, lookedUp, membersOf, type StoredPack } from './project-p
 export interface SortedPack {
   readonly pack: StoredPack
   readonly tables: PackTables
+  readonly lines: PackLines
   /** Unmarked, live, and old enough. */
   readonly toCondemn: Bitmap
   /** Unmarked, and condemned for long enough. */
@@ -50,6 +52,7 @@ export async function sortPack(
   const sorted: SortedPack = {
     pack,
     tables,
+    lines: new PackLines(tables, pack.record),
     toCondemn: (owned ?? bitmap()).without(marked),
     toFree: bitmap(),
     toRevive: bitmap(),

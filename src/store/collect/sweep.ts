@@ -111,29 +111,29 @@ export class Sweep {
     await this.#commitChanged()
   }
 
-  async #count({ pack, tables, toFree, toRevive, restorable, settled, revived, toCondemn }: SortedPack): Promise<void> {
+  async #count({ pack, lines, toFree, toRevive, restorable, settled, revived, toCondemn }: SortedPack): Promise<void> {
     const { held, young, restorable: waiting } = this.#tallies
     const kept = this.#terms.marked.kept.get(pack.sequence)
     const fromRoots = this.#terms.marked.fromRoots.get(pack.sequence)
-    await this.#each(restorable, (ordinal) => waiting.add(tables, ordinal))
+    await this.#each(restorable, (ordinal) => waiting.add(lines, ordinal))
     const inDoubt = toCondemn.without(ownedOf(pack.record))
     for (const bitmap of [toFree, toRevive, restorable, settled, revived, inDoubt])
-      await this.#each(bitmap, (ordinal) => held.add(tables, ordinal))
-    await this.#each(pack.record.owned, (ordinal) => held.add(tables, ordinal))
+      await this.#each(bitmap, (ordinal) => held.add(lines, ordinal))
+    await this.#each(pack.record.owned, (ordinal) => held.add(lines, ordinal))
     const below = fromRoots === undefined ? kept : kept?.without(fromRoots)
     for (const bitmap of [pack.record.owned, settled, revived]) {
       await this.#each(bitmap, (ordinal) => {
-        if (below?.has(ordinal) === true) young.add(tables, ordinal)
+        if (below?.has(ordinal) === true) young.add(lines, ordinal)
       })
     }
   }
 
   async #countPlanned(sorted: SortedPack): Promise<void> {
-    const { tables, toCondemn, toFree, toRevive } = sorted
+    const { lines, toCondemn, toFree, toRevive } = sorted
     const { condemned, freed, revived } = this.#tallies
-    await this.#each(toCondemn, (ordinal) => condemned.add(causeOf(sorted, ordinal), tables, ordinal))
-    await this.#each(toFree, (ordinal) => freed.add(causeOf(sorted, ordinal), tables, ordinal))
-    await this.#each(toRevive, (ordinal) => revived.add(tables, ordinal))
+    await this.#each(toCondemn, (ordinal) => condemned.add(causeOf(sorted, ordinal), lines, ordinal))
+    await this.#each(toFree, (ordinal) => freed.add(causeOf(sorted, ordinal), lines, ordinal))
+    await this.#each(toRevive, (ordinal) => revived.add(lines, ordinal))
     const { pack } = sorted
     const after = settledRecord(pack.record, sorted, undefined, sorted.toFree)
     this.#countReplaced(sorted, decodePackRecord(pack.key, encodePackRecord(pack.key, after)))
@@ -145,7 +145,7 @@ export class Sweep {
     const revived = await this.#changeObjects(sorted, toRevive, fence, (record) =>
       record.state === 'condemned' ? { ...record, state: 'live', epoch: fence.epoch } : 'keep',
     )
-    await this.#each(revived, (ordinal) => this.#tallies.revived.add(sorted.tables, ordinal))
+    await this.#each(revived, (ordinal) => this.#tallies.revived.add(sorted.lines, ordinal))
     const freed = await this.#free(sorted)
     const fromRoots = this.#terms.marked.fromRoots.get(pack.sequence)
     const after = settledRecord(pack.record, sorted, fromRoots, freed)
@@ -165,14 +165,14 @@ export class Sweep {
   /** Removes the records of what was condemned long ago; resolves to the objects that are gone. */
   async #free(sorted: SortedPack): Promise<Bitmap> {
     const { records } = this.#parts
-    const { toFree, tables } = sorted
+    const { toFree, lines } = sorted
     if (toFree.count === 0) return toFree
     const { epoch, undoEpochs } = this.#terms
     const totals = await LoweredTotals.of(records, this.#project)
     const freed = await this.#changeObjects(sorted, toFree, both(this.#fence, totals), (record) =>
       record.state === 'condemned' && epoch - record.epoch > undoEpochs ? undefined : 'keep',
     )
-    await this.#each(freed, (ordinal) => this.#tallies.freed.add(causeOf(sorted, ordinal), tables, ordinal))
+    await this.#each(freed, (ordinal) => this.#tallies.freed.add(causeOf(sorted, ordinal), lines, ordinal))
     this.#terms.onProgress({ phase: 'freeing', objects: this.#objects + freed.count })
     return freed
   }
@@ -204,21 +204,21 @@ export class Sweep {
   }
 
   async #condemn(sorted: SortedPack): Promise<void> {
-    const { toCondemn, tables } = sorted
+    const { toCondemn, lines } = sorted
     const fence = this.#fence
     const condemned = await this.#changeObjects(sorted, toCondemn, fence, (record) =>
       record.state === 'live' && !isYoung(record.epoch, this.#terms)
         ? { ...record, state: 'condemned', epoch: fence.epoch }
         : 'keep',
     )
-    await this.#each(condemned, (ordinal) => this.#tallies.condemned.add(causeOf(sorted, ordinal), tables, ordinal))
+    await this.#each(condemned, (ordinal) => this.#tallies.condemned.add(causeOf(sorted, ordinal), lines, ordinal))
   }
 
   /** Lines in doubt that another pack holds, and that this collection settles. */
-  #countReplaced({ pack, tables, replaced }: SortedPack, after: PackRecord): void {
+  #countReplaced({ pack, lines, replaced }: SortedPack, after: PackRecord): void {
     for (const ordinal of membersOf(replaced)) {
       if (pack.record.condemned?.has(ordinal) === true && after.condemned?.has(ordinal) !== true)
-        this.#tallies.freed.add('replaced', tables, ordinal)
+        this.#tallies.freed.add('replaced', lines, ordinal)
     }
   }
 

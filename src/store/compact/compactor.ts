@@ -93,6 +93,11 @@ export class PackCompactor implements GraphCompactor {
     }
   }
 
+  /** Ends the merge that is under way in a project, if there is one. */
+  finishOpenMerge(project: StoredProject, signal: AbortSignal): Promise<void> {
+    return finishMerge(this.#parts, project, new Pace(this.#parts.environment, 1), signal)
+  }
+
   /** Ends merges that were cut off, on this or another server. A project that fails does not keep others waiting. */
   async finishOpenMerges(onError: (error: unknown) => void, signal: AbortSignal): Promise<void> {
     const { records, environment } = this.#parts

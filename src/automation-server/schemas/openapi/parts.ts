@@ -72,6 +72,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     schema: { type: 'boolean' },
     examples: { all: { value: true } },
   },
+  ObjectCursor: cursorParameter('^[0-9a-f]{1,8}\\.[0-9a-f]{1,12}\\.[0-9a-f]{1,8}$'),
   FunctionCursor: cursorParameter('^[0-9a-f]{1,8}$'),
   AnnotationCursor: cursorParameter('^[0-9a-f]{1,8}\\.[0-9a-f]{1,8}$'),
   LogCursor: cursorParameter('^[0-9a-f]{8}$'),

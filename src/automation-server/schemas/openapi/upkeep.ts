@@ -113,7 +113,7 @@ const listUnreferenced = operationOf({
   summary: 'Objects that nothing leads to',
   description:
     'Objects that no version and no pin leads to, in the order in which they are stored. In a project without versions and pins these are all objects. A part may be empty before the end. In a large project the answer can take a while.',
-  parameters: ['Limit', 'Cursor'],
+  parameters: ['Limit', 'ObjectCursor'],
   ownParameters: [TOPS],
   answers: { 200: jsonAnswer('UnreferencedObjectPage', 'The objects.', {}) },
   faults: ['not_found', 'conflict'],

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { archives } from '../../src/archive/server/archives.ts'
+import { automation, type AutomationExtension } from '../../src/automation-server/index.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
+import { createObjectService, openAccess, type ObjectService, type StorageBackend } from '../../src/index.ts'
+import { asGuarded } from '../../src/storage/guard.ts'
+import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
+import { uploadObjects } from '../automation-server/support.ts'
+import { blocksOf } from '../docs/blocks.ts'
+import { newDataFolder, stowage } from '../cli/command.ts'
+import { behindPort } from '../http/served.ts'
+
+interface Opened {
+  readonly service: ObjectService
+  readonly extension: AutomationExtension
+}
+
+function open(backend: StorageBackend): Opened {
+  const extension = automation()
+  const service = createObjectService({ backend, access: openAccess(), extensions: [extension, archives()] })
+  return { service, extension }
+}
+
+/** A project with a version and objects that nothing leads to, and one without a version; three epochs have passed. */
+async function fill({ service, extension }: Opened, backend: StorageBackend): Promise<void> {
+  await uploadObjects(service, 'demo', [{ id: 'root' }])
+  await uploadObjects(service, 'demo', [{ id: 'zombie', child: { referencedId: 'bone' } }, { id: 'bone' }])
+  await uploadObjects(service, 'bare', [{ id: 'alone' }])
+  const { models, versions } = extension.project('demo')
+  const { id } = await models.create({ name: 'House' })
+  await versions.create(id, { rootObjectId: 'root', message: '' })
+  const epochs = new EpochCounter(asGuarded(backend).records, REAL_ENVIRONMENT)
+  for (let passed = 0; passed < 3; passed++) await epochs.advance()
+}
+
+const YOUNG = ['--older-than', '0']
+
+test('the commands list, collect and restore unreferenced objects, and merge packs, at a server', async (t) => {
+  const backend = memoryBackend()
+  const opened = open(backend)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
+  const listed = await stowage(['ls', '--unreferenced'], env)
+  assert.deepEqual(
+    listed.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(/\s{2,}/))
+      .map(([id, , age, state]) => `${id}: ${age}, ${state}`)
+      .sort(),
+    ['bone: 30 min, unreferenced', 'id: age, state', 'zombie: 30 min, unreferenced, top'],
+  )
+  const tops = await stowage(['ls', '--tops', '--json'], env)
+  assert.deepEqual((JSON.parse(tops.stdout) as { readonly id: string }).id, 'zombie', tops.stderr)
+
+  const dry = await stowage(['collect', '--dry-run', ...YOUNG], env)
+  assert.match(dry.stdout, /^demo: would condemn 2 objects \(.*\): 2 never referenced\ndemo: would free nothing\n$/)
+  const [byId, real] = [
+    await stowage(['collect', 'root', '--dry-run'], env),
+    await stowage(['collect', ...YOUNG, '--json'], env),
+  ]
+  assert.match(byId.stdout, /^demo: would condemn nothing\n1 object kept: .*\n {2}root\n$/)
+  const report = JSON.parse(real.stdout) as { project: string; condemned: { objects: number } }
+  assert.deepEqual([report.project, report.condemned.objects], ['demo', 2])
+  const undone = await stowage(['collect', '--undo'], env)
+  assert.match(undone.stdout, /^demo: restored 2 objects /)
+  const merged = await stowage(['compact', '--all'], env)
+  assert.match(merged.stdout, /^demo: 2 packs became 1, .*\ndemo: .* of replaced packs leave the disk within a day\n$/)
+  const everywhere = await stowage(['collect', '--dry-run', '--url', env.STOWAGE_URL])
+  assert.deepEqual(everywhere.code, 0, everywhere.stderr)
+  assert.deepEqual(
+    everywhere.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(': ')[0]),
+    ['bare', 'demo', 'demo', 'demo'],
+  )
+  assert.match(everywhere.stdout, /^bare: not collected: it has neither a version nor a pin/)
+  for (const { code, stderr } of [listed, dry, byId, real, undone, merged]) assert.deepEqual([code, stderr], [0, ''])
+})
+
+test('the commands work on a data folder, for one project or all', async (t) => {
+  const folder = newDataFolder(t)
+  const backend = filesystemBackend({ path: folder })
+  const opened = open(backend)
+  await fill(opened, backend)
+  await opened.service.close()
+  const collected = await stowage(['collect', '--data', folder, ...YOUNG])
+  assert.deepEqual(collected.code, 0, collected.stderr)
+  assert.match(collected.stdout, /^bare: not collected: .*\ndemo: condemned 2 objects /)
+  assert.match(
+    (await stowage(['collect', '--data', folder, '--undo', '--project', 'demo'])).stdout,
+    /restored 2 objects/,
+  )
+  assert.match((await stowage(['compact', '--data', folder])).stdout, /^bare: nothing to merge: 1 pack, /)
+})
+
+test('the commands of the page on what is kept work in their order', async (t) => {
+  const backend = memoryBackend()
+  const opened = open(backend)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}` }
+  const lines = blocksOf('docs/lifecycle.md').flatMap(({ language, text }) =>
+    language === 'sh' ? text.split('\n') : [],
+  )
+  assert.ok(lines.length >= 7)
+  for (const line of lines) {
+    const [command, ...words] = line.replace('$ROOT', 'zombie').split(' ')
+    assert.equal(command, 'stowage')
+    const { code, stderr } = await stowage(words, env)
+    assert.deepEqual([code, stderr], [0, ''], line)
+  }
+})
+
+test('an invalid command line is refused with its remedy', async () => {
+  const env = { STOWAGE_URL: 'http://127.0.0.1:9' }
+  const wrong: readonly (readonly [readonly string[], RegExp])[] = [
+    [['collect', 'x'], /--project is missing/],
+    [['collect', 'x', '--project', 'p', '--undo'], /--undo and --undo-within are for whole projects/],
+    [['collect', '--undo', '--dry-run'], /cannot be used with option/],
+    [['collect', '--older-than', '14'], /a whole number and a unit/],
+    [['ls', 'x', '--unreferenced'], /leave out <root>/],
+  ]
+  for (const [args, words] of wrong) {
+    const { code, stderr } = await stowage(args, env)
+    assert.equal(code, 2, args.join(' '))
+    assert.match(stderr, words)
+  }
+})
