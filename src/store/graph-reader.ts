@@ -13,13 +13,7 @@ import { IdSet } from '../object/id-set.ts'
 import { type HaveOutcome, MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
 import { StowageError } from '../errors.ts'
 import type { RecordStore } from '../storage/backend.ts'
-import {
-  closureDigest,
-  countObjects,
-  isCompleteSinceRoot,
-  withoutClosures,
-  type Closure,
-} from './closure/closure.ts'
+import { closureDigest, countObjects, isCompleteSinceRoot, withoutClosures, type Closure } from './closure/closure.ts'
 import type { MemoryBudget, MemoryLease, Party } from '../memory/memory-budget.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'

@@ -41,7 +41,8 @@ test('a list of a few of many objects reads their blocks, and no tables', async 
   assert.ok(ends.size > 0)
   // The tables lie at the end of a pack.
   for await (const batch of inner.blobs.list(''))
-    for (const { name, sizeBytes } of batch) assert.ok((ends.get(name) ?? 0) < sizeBytes, `the tables of ${name} were read`)
+    for (const { name, sizeBytes } of batch)
+      assert.ok((ends.get(name) ?? 0) < sizeBytes, `the tables of ${name} were read`)
   await store.close()
 })
 

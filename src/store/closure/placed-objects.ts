@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { Yielder } from '../../async/yielder.ts'
+import type { Yielder } from '../../async/yielder.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { Uint32List } from '../bytes/growable.ts'
 import type { PlacedLines } from '../pack/placed-lines.ts'

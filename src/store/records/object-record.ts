@@ -62,7 +62,8 @@ export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectRe
   checkSealed(key, value, WHAT)
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length)
   const hasPrevious = (bytes[1] & PREVIOUS_BIT) !== 0
-  if (bytes.length !== BODY_BYTES + (hasPrevious ? PREVIOUS_BYTES : 0) + CRC_BYTES) throw corrupt(`${WHAT} is cut short`)
+  if (bytes.length !== BODY_BYTES + (hasPrevious ? PREVIOUS_BYTES : 0) + CRC_BYTES)
+    throw corrupt(`${WHAT} is cut short`)
   const record: ObjectRecord = {
     state: (bytes[1] & CONDEMNED_BIT) === 0 ? 'live' : 'condemned',
     epoch: bytes.readUInt32LE(2),
