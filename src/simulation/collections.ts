@@ -12,11 +12,16 @@ export interface Restoration extends Span {
   isAcknowledged: boolean
 }
 
+/** A root that is kept for certain; its creation made everything that it leads to live again. */
+export interface CertainRoot extends Pick<Span, 'start' | 'end'> {
+  readonly rootId: string
+}
+
 /** What a book of collections asks about its project. */
 export interface CollectionParts {
   readonly uploads: () => readonly Upload[]
   /** Ids of the roots that are kept for certain throughout a span. */
-  readonly rootsIn: (span: Span) => readonly string[]
+  readonly rootsIn: (span: Span) => readonly CertainRoot[]
   /** At most so many epochs began from the start of one span to the end of another. */
   readonly epochsMax: (from: Span, to: Span) => number
 }
@@ -51,7 +56,10 @@ export class CollectionBook {
     return (
       this.#collections.some(
         (collection) =>
-          collection.start < span.end && !this.#isUndone(collection, span) && this.#mayTake(id, collection, span),
+          collection.start < span.end &&
+          !this.#isUndone(collection, span) &&
+          !this.#isRevived(id, collection, span) &&
+          this.#mayTake(id, collection, span),
       ) || this.mayBeFreed(id, { start: -1 }, span)
     )
   }
@@ -79,15 +87,21 @@ export class CollectionBook {
     )
   }
 
+  #isRevived(id: string, collection: Collection, span: Span): boolean {
+    const uploads = this.#parts.uploads()
+    const roots = this.#parts.rootsIn(span).filter(({ start }) => start > collection.end)
+    return reach(new Set(roots.map(({ rootId }) => rootId)), uploads).has(id)
+  }
+
   /** Neither a root nor a young object certainly leads to it. */
   #mayTake(id: string, collection: Collection, { end }: Span): boolean {
     const uploads = this.#parts.uploads()
-    const reached = new Set(this.#parts.rootsIn({ ...collection, end: Math.min(collection.end, end) }))
+    const roots = this.#parts.rootsIn({ ...collection, end: Math.min(collection.end, end) })
+    const reached = new Set(roots.map(({ rootId }) => rootId))
     for (const upload of uploads)
       if (upload.outcome === 'acknowledged' && this.#isYoung(upload, collection))
         for (const own of upload.texts.keys()) if (isFirstOf(upload, own, uploads)) reached.add(own)
-    for (const parent of reached) for (const child of childrenIn(uploads, parent)) reached.add(child)
-    return !reached.has(id)
+    return !reach(reached, uploads).has(id)
   }
 
   #isYoung(upload: Upload, collection: Collection): boolean {
@@ -101,6 +115,12 @@ export class CollectionBook {
 /** Nobody else can have written the object before. */
 function isFirstOf(upload: Upload, id: string, uploads: readonly Upload[]): boolean {
   return uploads.every((other) => other === upload || !other.texts.has(id) || other.start > upload.end)
+}
+
+/** Adds everything below. */
+function reach(ids: Set<string>, uploads: readonly Upload[]): ReadonlySet<string> {
+  for (const parent of ids) for (const child of childrenIn(uploads, parent)) ids.add(child)
+  return ids
 }
 
 /** All texts of an id lead to the same objects. */

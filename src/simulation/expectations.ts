@@ -16,6 +16,9 @@ const DISTURBANCES: readonly FaultKind[] = [
   'crash',
 ]
 
+/** Operations that others may keep from their work. */
+const UPKEEP: ReadonlySet<string> = new Set(['collect', 'restore', 'compact'])
+
 /** What happened so far in the run, and at the operation that failed. */
 export interface Circumstances {
   readonly fired: ReadonlySet<FaultKind>
@@ -34,6 +37,8 @@ export function isExpected(error: unknown, circumstances: Circumstances): boolea
   if (fired.has('flip') && isNoticedDamage(error)) return true
   // Counting goes on for longer than its client may wait.
   if (code === 'overloaded' && operation?.kind === 'usage') return DISTURBANCES.some((kind) => fired.has(kind))
+  // Several servers collect and merge at the same time: one of them is asked to try again.
+  if (code === 'overloaded' && operation !== undefined && UPKEEP.has(operation.kind)) return true
   if (code === 'storage_unavailable' || code === 'storage_full')
     return isRestarted || DISTURBANCES.some((kind) => fired.has(kind))
   if (code === 'closing' || (error instanceof Error && error.message === 'the store is closing')) return isRestarted

@@ -151,9 +151,7 @@ export class World {
   project(projectId: string): KnownProject {
     const known = this.projects.get(projectId)
     if (known !== undefined) return known
-    const oracle: ProjectOracle = new ProjectOracle(this.#clock, (span) =>
-      book.certain(span).map(({ rootId }) => rootId),
-    )
+    const oracle: ProjectOracle = new ProjectOracle(this.#clock, (span) => book.certain(span))
     const book = new RootBook(oracle)
     const project = { projectId, oracle, book }
     this.projects.set(projectId, project)

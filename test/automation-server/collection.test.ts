@@ -48,7 +48,7 @@ async function idsOf(project: Project, tops = false): Promise<readonly string[]>
   return (await project.upkeep.unreferenced({ tops })).items.map(({ id }) => id).sort()
 }
 
-test('a dry run says what the collection then condemns, an undo restores it, and a later one frees it', async (t) => {
+test('a collection condemns the objects of its dry run, an undo restores them, and a later one frees them', async (t) => {
   const { project, pass, events } = await collecting(t)
   assert.equal((await project.upkeep.collect({ ...GRACE })).condemned.objects, 0, 'everything is young')
   await pass(3)
@@ -156,7 +156,7 @@ test('listing needs the right to read, everything else the right to write', asyn
   }
 })
 
-test('requests that cannot be are refused before anything happens', async (t) => {
+test('invalid requests are refused before any work', async (t) => {
   const { project, ask } = await collecting(t)
   await assert.rejects(project.upkeep.collect({ olderThanMs: -1 }), { code: 'invalid_request' })
   await assert.rejects(project.upkeep.collectObjects([]), { code: 'invalid_request' })

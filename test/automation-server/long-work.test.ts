@@ -14,7 +14,7 @@ async function linesOf(body: unknown): Promise<unknown[]> {
     .map((line) => JSON.parse(line) as unknown)
 }
 
-test('work that ends soon is answered with its report alone', async () => {
+test('short work returns only its report', async () => {
   const { status, body } = await longWorkAnswer({
     work: async (onProgress: (progress: number) => void) => {
       onProgress(1)
@@ -38,7 +38,7 @@ test('work that fails soon has the status of its failure', async () => {
   )
 })
 
-test('longer work tells its progress, and its failure in the last line and to the log', async () => {
+test('longer work reports its progress, and its failure in the last line and in the log', async () => {
   const failures: StowageError[] = []
   let tell: (progress: number) => void = () => undefined
   let fail: (error: Error) => void = () => undefined

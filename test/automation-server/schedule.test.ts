@@ -83,7 +83,7 @@ async function scheduled(t: TestContext, { environment }: HandTimers): Promise<S
   return { ...fixture, events, pass }
 }
 
-test('a schedule that cannot be is refused', () => {
+test('an invalid schedule is refused', () => {
   const access = openAccess()
   const open = (options: Pick<Parameters<typeof createObjectService>[0], 'collection' | 'compaction'>): void =>
     void createObjectService({ backend: memoryBackend(), access, ...options })

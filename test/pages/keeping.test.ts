@@ -30,7 +30,7 @@ test('a pin is added with a form, shown with what it keeps, and removed', async 
   assert.match(textOf((await visitor.get(USAGE)).html), /There is no pin yet/)
 })
 
-test('a pin that cannot be is shown again with the reason', async (t) => {
+test('an invalid pin is shown again with the reason', async (t) => {
   const parts = paged(t)
   await withVersion(parts)
   const visitor = await signedIn(parts.service)
@@ -87,7 +87,7 @@ test('a version is marked as kept, so that no rule deletes it, and no longer', a
   assert.equal((await versions.get(modelId, versionId)).kept, false)
 })
 
-test('the page about collection shows what would go, and collects and restores', async (t) => {
+test('the page about collection previews, collects and restores', async (t) => {
   const parts = paged(t)
   await withVersion(parts)
   await uploadObjects(parts.service, 'p', [{ id: 'zombie' }, { id: 'other' }])

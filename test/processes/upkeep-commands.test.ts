@@ -117,7 +117,7 @@ test('the commands of the page on what is kept work in their order', async (t) =
   }
 })
 
-test('what cannot be asked for is said with its remedy', async () => {
+test('an invalid command line is refused with its remedy', async () => {
   const env = { STOWAGE_URL: 'http://127.0.0.1:9' }
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [['collect', 'x'], /--project is missing/],

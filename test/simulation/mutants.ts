@@ -1,9 +1,5 @@
-/** A fault that is planted in the core: in one file, a text that is there once is replaced by another. */
-export interface Mutant {
-  readonly name: string
-  readonly path: string
-  readonly replace: readonly (readonly [from: string, to: string])[]
-}
+import type { Mutant } from './mutant.ts'
+import { IN_COLLECTING, IN_COMPACTING, MENDS_TAKEN_OUT } from './mutants-upkeep.ts'
 
 const COMMITTER = 'src/store/ingest/committer.ts'
 const INGEST = 'src/store/ingest/ingest.ts'
@@ -267,19 +263,12 @@ const IN_READING: readonly Mutant[] = [
   },
 ]
 
-/** Mends of durability that the history of the core has, each taken out again. */
-const MENDS_TAKEN_OUT: readonly Mutant[] = [
-  {
-    name: 'a tombstone that a crash cut short stays',
-    path: 'src/store/upkeep/tombstone.ts',
-    replace: [
-      [
-        '    if (await isWhole(blobs, known)) return true\n    await blobs.remove([name])\n',
-        '    return known.name === name || isWhole(blobs, known)\n',
-      ],
-    ],
-  },
-]
-
 /** Every mutant is found by some seed below 1,000: the oracle would notice if the core had that fault. */
-export const MUTANTS: readonly Mutant[] = [...IN_WRITING, ...IN_REMOVING, ...IN_READING, ...MENDS_TAKEN_OUT]
+export const MUTANTS: readonly Mutant[] = [
+  ...IN_WRITING,
+  ...IN_REMOVING,
+  ...IN_READING,
+  ...IN_COLLECTING,
+  ...IN_COMPACTING,
+  ...MENDS_TAKEN_OUT,
+]

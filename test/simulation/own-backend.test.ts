@@ -53,7 +53,7 @@ test('a storage on the disk bears the workload, closed and opened again', async 
   assert.ok(opened > 6)
 })
 
-test('a storage that overwrites what it should keep is found out', async () => {
+test('a storage that overwrites existing values is detected', async () => {
   const overwriting = inMemory((inner) => async (entries) => {
     for (const entry of entries) await inner.commit({ put: [entry] })
     return entries.map(() => undefined)

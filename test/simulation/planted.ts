@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import type { Mutant } from './mutants.ts'
+import type { Mutant } from './mutant.ts'
 
 const REPOSITORY: string = process.cwd()
 

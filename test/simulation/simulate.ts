@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util'
+import { spawn } from 'node:child_process'
 import { replayOf, shrink, simulate, type Simulation } from '../../src/simulation/index.ts'
 
 /**
  * `npm run simulate -- --seeds 1000 [--from N]` makes the runs of so many seeds, and `--seed N [--servers N] [--operations 1,2] [--faults 0]` one run,
  * or what is left of it. The first run that breaks something is shrunk, unless `--as-found` is given, and told with the line that replays it, and the
- * command exits with 1.
+ * command exits with 1. `--processes N` shares the seeds among so many processes.
  */
 const { values } = parseArgs({
   options: {
@@ -15,6 +16,7 @@ const { values } = parseArgs({
     operations: { type: 'string' },
     faults: { type: 'string' },
     'as-found': { type: 'boolean', default: false },
+    processes: { type: 'string', default: '1' },
   },
 })
 
@@ -36,8 +38,22 @@ process.on('unhandledRejection', (reason) => {
   process.exit(1)
 })
 
+/** The exit code of this command for the seeds from there on, in a process of its own. */
+function runElsewhere(from: number, seeds: number): Promise<number> {
+  const args = [...process.execArgv, process.argv[1], '--from', String(from), '--seeds', String(seeds)]
+  const child = spawn(process.execPath, values['as-found'] ? [...args, '--as-found'] : args, { stdio: 'inherit' })
+  return new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
+}
+
 const first = Number(values.seed ?? values.from)
 const count = values.seed === undefined ? Number(values.seeds ?? 1_000) : 1
+const processes = Number(values.processes)
+if (processes > 1) {
+  const share = Math.ceil(count / processes)
+  const parts = Array.from({ length: processes }, (_, at) => ({ from: first + at * share, left: count - at * share }))
+  const codes = await Promise.all(parts.map(({ from, left }) => runElsewhere(from, Math.min(share, left))))
+  process.exit(Math.max(...codes))
+}
 const beganAtMs = performance.now()
 const fired = new Map<string, number>()
 let [steps, calls] = [0, 0]

@@ -82,7 +82,7 @@ test('blobs that nothing names are marked after an hour, and go when their mark 
   await assertSound(backend)
 })
 
-test('the clock of the storage decides nothing', async () => {
+test('the clock of the storage has no effect', async () => {
   const { backend, named } = await withOrphans()
   const { blobs } = backend
   const old: StorageBackend = {
@@ -149,7 +149,7 @@ test('a server that sleeps through the removal of its blob does not commit a pac
   await Promise.all([store.close(), other.store.close()])
 })
 
-test('what a record names is never removed, whatever its mark says', async () => {
+test('a blob that a record names is never removed, regardless of its mark', async () => {
   const { store, backend } = await openStore()
   await put(store, 'demo', PACK)
   const [blobName] = (await measureStorage(backend)).blobs

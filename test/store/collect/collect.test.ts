@@ -7,7 +7,7 @@ const OLD = [node('old', ['shared', 'gone']), node('gone', ['leaf']), node('leaf
 const NEW = [node('new', ['shared'])]
 const ZOMBIE = [node('zombie', ['bone']), node('bone')]
 
-test('what no root leads to is condemned after its grace, can be read until it is freed, and is then gone', async () => {
+test('an unreachable object is condemned after its grace period, stays readable until it is freed, and is then gone', async () => {
   const { store, roots, pass, collect, backend, close } = await openCollecting()
   await put(store, PROJECT, OLD)
   await put(store, PROJECT, NEW)

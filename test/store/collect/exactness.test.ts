@@ -16,7 +16,7 @@ async function packBytes({ blobs }: StorageBackend): Promise<number> {
   return bytes
 }
 
-test('a dry run tells what goes: objects and JSON exactly, and nearly the bytes on disk', async () => {
+test('a dry run reports objects and JSON exactly, and bytes on disk approximately', async () => {
   const { store, backend, roots, pass, collect, close } = await openCollecting()
   const random = seeded(5)
   for (let version = 0; version < 4; version++) {

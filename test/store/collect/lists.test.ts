@@ -24,7 +24,7 @@ async function pagesOf(
   return objects
 }
 
-test('objects that no root leads to are listed in pages, with their sizes, ages and states', async () => {
+test('unreachable objects are listed in pages, with their sizes, ages and states', async () => {
   const collecting = await openCollecting()
   const { store, roots, pass, collect, close } = collecting
   await put(store, PROJECT, KEPT)

@@ -167,7 +167,7 @@ test('a pin is refused when its objects are condemned and freed between its chec
   await pinning.close()
 })
 
-test('what is condemned is restored until it is freed', async () => {
+test('condemned objects can be restored until they are freed', async () => {
   const { store, backend, pass, collect, close } = await condemned()
   const signal = never
   const restored = await store.collector.restore(PROJECT, { signal })

@@ -63,7 +63,7 @@ test('condemned objects move along, can still be read, and are restored', async 
   await collecting.close()
 })
 
-test('what was condemned before a merge is freed after it, and leaves the disk with the next merge', async () => {
+test('objects condemned before a merge are freed after it, and leave the disk with the next merge', async () => {
   const collecting = await condemned()
   const { store, backend } = collecting
   await merge(collecting)

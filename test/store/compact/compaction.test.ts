@@ -111,7 +111,7 @@ test('have and deltas are right after a merge', async () => {
   await opened.store.close()
 })
 
-test('what arrived after a root is sent to a client that names the root alone', async () => {
+test('objects that arrived after a root are sent to a client that names only the root', async () => {
   const opened = await openStore()
   await put(opened.store, PROJECT, [{ id: 'early', children: [{ referencedId: 'late' }] }])
   await put(opened.store, PROJECT, [{ id: 'late' }])

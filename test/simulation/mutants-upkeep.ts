@@ -1,0 +1,166 @@
+import type { Mutant } from './mutant.ts'
+
+const MARK = 'src/store/collect/mark.ts'
+const SWEEP = 'src/store/collect/sweep.ts'
+const FINISH = 'src/store/compact/finish-merge.ts'
+
+/** Faults in collecting: what roots or young objects lead to may go, or what nobody needs stays. */
+export const IN_COLLECTING: readonly Mutant[] = [
+  {
+    name: 'a collection has no grace',
+    path: MARK,
+    replace: [['return epoch - writtenAt <= olderThanEpochs', 'return epoch - writtenAt < -olderThanEpochs']],
+  },
+  {
+    name: 'young objects hold nothing below them',
+    path: MARK,
+    replace: [
+      [
+        'if (isYoungPack && (all || !isMerged)) await walk.reach(placesIn(sequence, membersOf(record.owned)))',
+        'if (all) await walk.reach(placesIn(sequence, membersOf(record.owned)))',
+      ],
+    ],
+  },
+  {
+    name: 'a collection sees no roots',
+    path: MARK,
+    replace: [['if (location !== undefined) places.push(location)', 'if (location === undefined) places.length = 0']],
+  },
+  {
+    name: 'what is condemned is freed by the next collection',
+    path: 'src/store/collect/collector.ts',
+    replace: [['undoEpochs: atLeastOne(options.undoEpochs),', 'undoEpochs: -1,']],
+  },
+  {
+    name: 'a pin makes nothing live again',
+    path: 'src/store/collect/revival.ts',
+    replace: [
+      ['for (const selection of closure.packs) gone +=', 'for (const selection of closure.packs.slice(0, 0)) gone +='],
+    ],
+  },
+  {
+    name: 'a pack goes on owning what is condemned',
+    path: SWEEP,
+    replace: [
+      [
+        'const owned = (record.owned ?? empty).without(toCondemn)',
+        'const owned = (record.owned ?? empty).without(empty)',
+      ],
+    ],
+  },
+  {
+    name: 'an upload takes what is condemned for held',
+    path: 'src/store/ingest/admission.ts',
+    replace: [["} else if (held?.state === 'live') {", '} else if (held !== undefined) {']],
+  },
+  {
+    name: 'what is condemned is answered as held',
+    path: 'src/store/graph-reader.ts',
+    replace: [["location?.state === 'live' ? 1 : 0", 'location === undefined ? 0 : 1']],
+  },
+  {
+    name: 'the record of a condemned object that comes again is kept',
+    path: 'src/store/ingest/committer.ts',
+    replace: [['if (condemned.length === 0) return held', 'if (condemned.length >= 0) return held']],
+  },
+]
+
+/** Faults in merging packs: objects may get lost, or be found where they are not. */
+export const IN_COMPACTING: readonly Mutant[] = [
+  {
+    name: 'a merge moves no object',
+    path: FINISH,
+    replace: [
+      [
+        "if (object === undefined || !sources.has(object.sequence)) return 'keep'",
+        "if (object === undefined || sources.size > 0) return 'keep'",
+      ],
+    ],
+  },
+  {
+    name: 'a merge takes effect in the layout before',
+    path: FINISH,
+    replace: [['{ ...head, layout: merge.layout }', '{ ...head, layout: merge.layout - 1 }']],
+  },
+  {
+    name: 'objects move before their merge takes effect',
+    path: FINISH,
+    replace: [['const previous = { fromLayout: merge.layout,', 'const previous = { fromLayout: 0,']],
+  },
+  {
+    name: 'a merged pack is sure to own what it must look up',
+    path: FINISH,
+    replace: [
+      [
+        "const isUnsure = object.state === 'condemned' || source?.owned?.has(ordinal) !== true",
+        'const isUnsure = source === undefined',
+      ],
+    ],
+  },
+  {
+    name: 'the packs that were merged are not retired',
+    path: FINISH,
+    replace: [['if (record.retiredAt !== 0) return', 'if (record.retiredAt >= 0) return']],
+  },
+  {
+    name: 'condemned objects are left out of merges',
+    path: 'src/store/records/held-objects.ts',
+    replace: [
+      ['if (condemned === undefined || condemned.count === 0) return owned', 'if (owned !== undefined) return owned'],
+    ],
+  },
+  {
+    name: 'the blobs of merged packs go at once',
+    path: 'src/store/upkeep/blob-sweep.ts',
+    replace: [['if (since + this.#graceEpochs > epoch) continue', 'if (since > epoch) continue']],
+  },
+  {
+    name: 'a plan is kept whatever is merged',
+    path: 'src/store/plan/plan-layout.ts',
+    replace: [['if (plan.layout >= project.layout) return true', 'if (plan.layout >= 0) return true']],
+  },
+  {
+    name: 'packs are remembered whatever is merged',
+    path: 'src/store/records/pack-catalog.ts',
+    replace: [
+      [
+        'const cacheKey = `${generation}\\0${sequence}\\0${layout}\\0${projectId}`',
+        'const cacheKey = `${generation}\\0${sequence}\\0${projectId}`',
+      ],
+    ],
+  },
+]
+
+/** Mends of durability that the history of the core has, each taken out again. */
+export const MENDS_TAKEN_OUT: readonly Mutant[] = [
+  {
+    name: 'a tombstone that a crash cut short stays',
+    path: 'src/store/upkeep/tombstone.ts',
+    replace: [
+      [
+        '    if (await isWhole(blobs, known)) return true\n    await blobs.remove([name])\n',
+        '    return known.name === name || isWhole(blobs, known)\n',
+      ],
+    ],
+  },
+  {
+    name: 'a walk is shared while an upload writes its ids',
+    path: 'src/store/closure/shared-walks.ts',
+    replace: [['if (pending !== undefined) return walk(signal)\n', '']],
+  },
+  {
+    name: 'ids that were written behind a sweep stay',
+    path: 'src/store/ingest/committer.ts',
+    replace: [['await records.insertMany([garbageEntry(pack.projectId, pack.generation)])\n', '']],
+  },
+  {
+    name: 'a plan that was made while its project was removed stays',
+    path: 'src/store/plan/plan-cache.ts',
+    replace: [
+      [
+        'if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))',
+        'if ((await this.#stored.dropIfRemoved(project, { key, value, blobName }).catch(() => false)) && key.length === 0)',
+      ],
+    ],
+  },
+]
