@@ -119,8 +119,10 @@ export class PackStore implements GraphStore {
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
     this.#watcher = this.#watcherOf()
-    this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
-    this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
+    this.#unapplied = new UnappliedPacks((pack) =>
+      applyPack({ records, blobs, environment, committer: this.#committer }, pack),
+    )
+    this.#catalog = new PackCatalog({ records, blobs, environment }, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
     const planParts = {
       records,
@@ -232,7 +234,7 @@ export class PackStore implements GraphStore {
     const { records, blobs } = this.#backend
     await checkStorageFormat(records)
     await this.epochs.current()
-    const parts = { records, blobs, committer: this.#committer }
+    const parts = { records, blobs, environment: this.#environment, committer: this.#committer }
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))

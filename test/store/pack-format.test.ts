@@ -2,18 +2,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
+import { DeflatePool } from '../../src/compression/deflate-pool.ts'
 import { StowageError } from '../../src/errors.ts'
 import { PackBuilder } from '../../src/store/pack/pack-builder.ts'
 import {
   decodeHeader,
-  decodeTables,
+  decodeSections,
   decodeTrailer,
+  divideTables,
   encodeHeader,
   encodeTables,
   type PackTables,
   tableEntry,
   TRAILER_BYTES,
 } from '../../src/store/pack/pack-format.ts'
+import { decodeTables, deflateTables } from '../../src/store/pack/stored-tables.ts'
 import { batchesOf, type Made } from './support.ts'
 import { referTo } from './graphs.ts'
 
@@ -87,9 +90,14 @@ test('every flipped bit of a header is found', () => {
     assertCorrupt(() => decodeHeader(bytes.subarray(0, length)), `cut at ${length}`)
 })
 
+function decodePlain(bytes: Uint8Array): PackTables {
+  const { sections, trailer } = divideTables(bytes)
+  return decodeSections(sections, trailer)
+}
+
 test('tables are decoded: objects, references, claims and ids outside the pack', async () => {
   const tables = await tablesOf(FEW)
-  const read = decodeTables(encoded(tables, 4_096))
+  const read = decodePlain(encoded(tables, 4_096))
   assert.deepEqual(read, tables)
   assert.equal(read.objects, 4)
   assert.deepEqual(
@@ -112,7 +120,7 @@ test('tables may begin anywhere in a buffer, and an empty pack has tables too', 
     const bytes = encoded(tables, 64)
     for (let shift = 0; shift < 5; shift++) {
       const shifted = Uint8Array.from([...new Uint8Array(shift), ...bytes])
-      assert.deepEqual(decodeTables(shifted.subarray(shift)), tables)
+      assert.deepEqual(decodePlain(shifted.subarray(shift)), tables)
     }
   }
 })
@@ -125,7 +133,7 @@ test('every flipped bit of tables and trailer is found or harmless', async () =>
     for (const bit of [0, 3, 7]) {
       const damaged = flipped(bytes, at, bit)
       try {
-        assert.deepEqual(decodeTables(damaged), tables, `byte ${at}`)
+        assert.deepEqual(decodePlain(damaged), tables, `byte ${at}`)
         harmless++
       } catch (error) {
         assert.ok(error instanceof StowageError && error.code === 'corrupt_data', `byte ${at}: ${String(error)}`)
@@ -143,9 +151,31 @@ test('every flipped bit of tables and trailer is found or harmless', async () =>
 test('cut or extended tables are refused', async () => {
   const bytes = encoded(await tablesOf(FEW), 4_096)
   for (let start = 1; start <= bytes.length; start++)
-    assertCorrupt(() => decodeTables(bytes.subarray(start)), `from ${start}`)
-  for (let end = 0; end < bytes.length; end++) assertCorrupt(() => decodeTables(bytes.subarray(0, end)), `up to ${end}`)
-  assertCorrupt(() => decodeTables(Buffer.concat([Buffer.alloc(4), bytes])), 'longer')
+    assertCorrupt(() => decodePlain(bytes.subarray(start)), `from ${start}`)
+  for (let end = 0; end < bytes.length; end++) assertCorrupt(() => decodePlain(bytes.subarray(0, end)), `up to ${end}`)
+  assertCorrupt(() => decodePlain(Buffer.concat([Buffer.alloc(4), bytes])), 'longer')
+})
+
+test('compressed tables are the same, smaller, and refused when they are damaged', async () => {
+  const pool = new DeflatePool({ level: 6, concurrency: 1 })
+  const objects = Array.from({ length: 200 }, (_, i): Made => ({
+    id: `id-${i}`,
+    next: { referencedId: `id-${i + 1}` },
+  }))
+  const tables = await tablesOf(objects)
+  const plain = encoded(tables, 4_096)
+  const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw)))
+  pool.close()
+  assert.ok(bytes.length < plain.length / 2)
+  assert.deepEqual(await decodeTables(bytes, REAL_ENVIRONMENT), tables)
+  assert.deepEqual(await decodeTables(plain, REAL_ENVIRONMENT), tables)
+  for (let at = 0; at < bytes.length; at += 3) {
+    const damaged = flipped(bytes, at, at % 8)
+    const read = await decodeTables(damaged, REAL_ENVIRONMENT).catch((error: unknown) => error)
+    if (read instanceof Error) assert.ok(read instanceof StowageError && read.code === 'corrupt_data', `byte ${at}`)
+    else assert.deepEqual(read, tables, `byte ${at}`)
+  }
+  await assert.rejects(decodeTables(bytes.subarray(4), REAL_ENVIRONMENT), { code: 'corrupt_data' })
 })
 
 test('versions and features of later releases are refused by name', async () => {
@@ -170,5 +200,5 @@ test('versions and features of later releases are refused by name', async () => 
   }
   assert.doesNotThrow(() => decodeTrailer(changedTrailer(() => undefined)))
   assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt16LE(3, 52))), /version 3/)
-  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt32LE(1, 54))), /features 0x1/)
+  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt32LE(2, 54))), /features 0x2/)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import type { ProjectTotals } from '../../src/object/graph-store.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
 import { readTotals } from '../../src/store/records/totals.ts'
@@ -22,7 +23,7 @@ function jsonBytes(made: readonly Made[]): number {
 
 async function totalsOf(backend: StorageBackend): Promise<ProjectTotals> {
   const { records, blobs } = asGuarded(backend)
-  return (await readTotals({ records, blobs }, { projectId: 'p', generation: 1 })).totals
+  return (await readTotals({ records, blobs, environment: REAL_ENVIRONMENT }, { projectId: 'p', generation: 1 })).totals
 }
 
 test('the totals of a project equal those of its packs, even after a reindex and a removal', async () => {

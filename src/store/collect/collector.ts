@@ -117,12 +117,12 @@ export class PackCollector implements GraphCollector {
     options: CollectOptions,
     tallies: Tallies,
   ): Promise<CollectionReport> {
-    const { epochs, records, blobs } = this.#parts
+    const { epochs } = this.#parts
     const { signal, dryRun = false, onProgress } = options
     const { number: epoch } = await epochs.current()
     const aging = { epoch, olderThanEpochs: atLeastOne(options.olderThanEpochs) }
     const roots = await readRoots()
-    const { totals } = await readTotals({ records, blobs }, project)
+    const { totals } = await readTotals(this.#parts, project)
     const tell = (progress: Pick<CollectionProgress, 'phase' | 'objects'>): void =>
       onProgress?.({ ...progress, objectsTotal: Math.max(totals.objects, progress.objects) })
     tell({ phase: 'marking', objects: 0 })

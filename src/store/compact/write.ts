@@ -45,7 +45,14 @@ export async function writeMerged(
   const { blobs, deflate, environment, memory, pace } = writing
   await memory.hold(MERGE_BASE_BYTES)
   const admission = new MovedAdmission()
-  const writer = new PackWriter<MovedBatch>(header, { deflate, admission, memory, quota: undefined, environment })
+  const writer = new PackWriter<MovedBatch>(header, {
+    deflate,
+    admission,
+    memory,
+    quota: undefined,
+    environment,
+    deflatesTables: true,
+  })
   const objects = async function* (): AsyncGenerator<MovedBatch> {
     yield* movedBatches(writing, closures, signal)
     yield* similarFirst(writing, movedBatches(writing, rest, signal))

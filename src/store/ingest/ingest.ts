@@ -67,11 +67,11 @@ export class Ingest implements ObjectWriter {
     batches: AsyncIterable<ObjectBatch>,
     options: PutOptions & { readonly memory: MemoryLease },
   ): Promise<PutResult> {
-    const { records, blobs, quotas } = this.#parts
+    const { records, quotas } = this.#parts
     const quota = await quotas?.reserve(projectId, options.bodyBytes ?? 0, async () => {
       const { head } = await readHead(records, projectId, options.signal)
       const generation = writingGeneration(head)
-      return (await readTotals({ records, blobs }, { projectId, generation })).totals
+      return (await readTotals(this.#parts, { projectId, generation })).totals
     })
     try {
       return await this.#put(projectId, batches, { ...options, quota })

@@ -6,6 +6,7 @@ import { abortable } from '../../async/abort.ts'
 import type { QuotaReservation } from './quotas.ts'
 import { PackBuilder } from '../pack/pack-builder.ts'
 import { encodeHeader, encodeTables, type PackHeader, type PackTables } from '../pack/pack-format.ts'
+import { deflateTables } from '../pack/stored-tables.ts'
 
 /** Blocks that are being compressed, or wait to be written, at a time. */
 const BLOCKS_IN_FLIGHT_MAX = 32
@@ -27,6 +28,8 @@ export interface PackWriterParts<Batch extends ObjectBatch> {
   readonly memory: MemoryLease
   readonly quota: QuotaReservation | undefined
   readonly environment: Environment
+  /** Whether the tables are compressed too. */
+  readonly deflatesTables?: boolean
 }
 
 /** Turns batches of objects into the bytes of a pack, compressing blocks beside the main thread. */
@@ -37,6 +40,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   readonly #quota: QuotaReservation | undefined
   readonly #tablesMemory: MemoryPart
   readonly #builder: PackBuilder
+  readonly #deflatesTables: boolean
   readonly #inFlight: Promise<Uint8Array>[] = []
   #output: Uint8Array[] = []
   #outputBytes = 0
@@ -47,6 +51,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     this.#header = header
     this.#builder = new PackBuilder(parts.environment)
     this.#deflate = parts.deflate
+    this.#deflatesTables = parts.deflatesTables === true
     this.#admission = parts.admission
     this.#quota = parts.quota
     this.#tablesMemory = parts.memory.part()
@@ -88,9 +93,14 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     yield* this.#place(0)
     this.#emit(new Uint8Array(-this.#packBytes & 3))
     const tablesStart = this.#packBytes
-    await this.#tablesMemory.set(this.#memoryBytes + this.#builder.finishedBytes)
+    const { finishedBytes } = this.#builder
+    await this.#tablesMemory.set(this.#memoryBytes + (this.#deflatesTables ? 3 : 1) * finishedBytes)
     const tables = await this.#builder.tables()
-    for (const chunk of encodeTables(tables, tablesStart)) {
+    const deflate = (raw: Uint8Array): Promise<Uint8Array> => this.#deflate.deflate(raw)
+    const encoded = this.#deflatesTables
+      ? await deflateTables(tables, tablesStart, deflate)
+      : encodeTables(tables, tablesStart)
+    for (const chunk of encoded) {
       this.#emit(chunk)
       if (this.#outputBytes >= OUTPUT_BYTES) yield this.#takeOutput()
     }

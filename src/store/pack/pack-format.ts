@@ -12,8 +12,10 @@ import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
  * All numbers are little-endian; sections are padded to four bytes, so that their tables can be read in place.
  */
 export const FORMAT_VERSION = 2
-/** Bits that a reader must know to read a pack. None exist yet; a pack that sets one is refused. */
-const KNOWN_FEATURES = 0
+/** The sections are compressed, as one DEFLATE fragment. */
+export const DEFLATED_SECTIONS = 1
+/** Bits that a reader must know to read a pack; a pack that sets another is refused. */
+const KNOWN_FEATURES = DEFLATED_SECTIONS
 const HEADER_MAGIC = Buffer.from('STOWPACK', 'latin1')
 const TRAILER_MAGIC = Buffer.from('STOWTAIL', 'latin1')
 const SECTION_HEADER_BYTES = 16
@@ -110,6 +112,10 @@ export interface PackTables {
 
 /** The tables as they lie at the end of a pack, trailer included. `sectionsStart` is their future start in the pack. */
 export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Array[] {
+  return withTrailer(tables, encodeSections(tables), { sectionsStart, features: 0, inflatedBytes: 0 })
+}
+
+export function encodeSections(tables: PackTables): Uint8Array[] {
   const { directory } = tables
   const parts: Record<SectionName, readonly (Uint8Array | Uint32Array)[]> = {
     directory: DIRECTORY_COLUMNS.map((column) => directory[column]),
@@ -127,22 +133,25 @@ export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Ar
     claims: tables.objects,
     externals: tables.externals.ends.length,
   }
-  const chunks = SECTIONS.flatMap((name, kind) => encodeSection(kind, counts[name], parts[name]))
+  return SECTIONS.flatMap((name, kind) => encodeSection(kind, counts[name], parts[name]))
+}
+
+/** The sections as they are stored, and the trailer behind them. */
+export function withTrailer(
+  { objects, blocks }: PackTables,
+  sections: readonly Uint8Array[],
+  { sectionsStart, features, inflatedBytes }: Pick<PackTrailer, 'sectionsStart' | 'features' | 'inflatedBytes'>,
+): Uint8Array[] {
   const digest = createHash('sha256')
   let sectionsBytes = 0
-  for (const chunk of chunks) {
+  for (const chunk of sections) {
     digest.update(chunk)
     sectionsBytes += chunk.length
   }
-  const trailer = new ByteWriter(TRAILER_BYTES)
-    .u48(sectionsStart)
-    .u48(sectionsBytes)
-    .u32(tables.objects)
-    .u32(tables.blocks)
-    .bytes(digest.digest())
-  trailer.u16(FORMAT_VERSION).u32(0).bytes(Buffer.alloc(10))
+  const trailer = new ByteWriter(TRAILER_BYTES).u48(sectionsStart).u48(sectionsBytes).u32(objects).u32(blocks)
+  trailer.bytes(digest.digest()).u16(FORMAT_VERSION).u32(features).u32(inflatedBytes).bytes(Buffer.alloc(6))
   trailer.u32(crc32(trailer.finish())).bytes(TRAILER_MAGIC)
-  return [...chunks, trailer.finish()]
+  return [...sections, trailer.finish()]
 }
 
 function encodeSection(kind: number, count: number, parts: readonly (Uint8Array | Uint32Array)[]): Uint8Array[] {
@@ -162,6 +171,9 @@ export interface PackTrailer {
   readonly objects: number
   readonly blocks: number
   readonly sectionsSha256: Buffer
+  readonly features: number
+  /** The bytes of the sections before they were compressed; 0 if they were not. */
+  readonly inflatedBytes: number
 }
 
 /** Reads the last `TRAILER_BYTES` of a pack. Throws `corrupt_data`. */
@@ -176,24 +188,30 @@ export function decodeTrailer(bytes: Uint8Array): PackTrailer {
   }
   const version = reader.u16()
   const features = reader.u32()
-  reader.bytes(10)
+  const inflatedBytes = reader.u32()
+  reader.bytes(6)
   const stored = reader.u32()
   if (!reader.bytes(8).equals(TRAILER_MAGIC))
     throw corrupt('a pack does not end with its magic bytes; it may be cut short')
   if (stored !== crc32(bytes.subarray(0, TRAILER_BYTES - 12))) throw corrupt('a pack trailer does not match its CRC-32')
   checkVersion(version, features)
-  return trailer
+  return { ...trailer, features, inflatedBytes }
 }
 
-/**
- * Reads sections and trailer, which must be all of `bytes`. The tables are views of `bytes` where its alignment allows.
- * Throws `corrupt_data`.
- */
-export function decodeTables(bytes: Uint8Array): PackTables {
+/** The sections as they are stored, and the trailer, which must be all of `bytes`. Throws `corrupt_data`. */
+export function divideTables(bytes: Uint8Array): { readonly sections: Uint8Array; readonly trailer: PackTrailer } {
   if (bytes.length < TRAILER_BYTES) throw corrupt('the tables of a pack are cut short')
   const trailer = decodeTrailer(bytes.subarray(bytes.length - TRAILER_BYTES))
   if (trailer.sectionsBytes !== bytes.length - TRAILER_BYTES)
     throw corrupt('the tables of a pack and its trailer disagree on their length')
+  return { sections: bytes.subarray(0, trailer.sectionsBytes), trailer }
+}
+
+/**
+ * Reads sections that are not compressed. The tables are views of `bytes` where its alignment allows. Throws
+ * `corrupt_data`.
+ */
+export function decodeSections(bytes: Uint8Array, trailer: Pick<PackTrailer, 'blocks' | 'objects'>): PackTables {
   const sections = readSections(bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes))
   const { directory, lines, ids, references, claims, externals } = sections
   const { blocks, objects } = trailer

@@ -1,10 +1,12 @@
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
 import { keyParts, packBlobName, packKey, parseHex } from './keys.ts'
-import { decodeTables, type PackTables } from '../pack/pack-format.ts'
+import type { PackTables } from '../pack/pack-format.ts'
+import { decodeTables } from '../pack/stored-tables.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { readHead } from './projects.ts'
 import type { ProjectView, StoredProject } from './project-view.ts'
@@ -18,14 +20,22 @@ export interface Pack {
   readonly source: ByteSource
 }
 
+export interface CatalogParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly environment: Environment
+}
+
 /** Loads packs' records and tables, and keeps the ones used last. */
 export class PackCatalog {
   readonly #records: RecordStore
   readonly #blobs: BlobStore
+  readonly #environment: Environment
   readonly #packs: ByteCache<Pack>
   readonly #tables: ByteCache<PackTables>
 
-  constructor(records: RecordStore, blobs: BlobStore, cacheBytes: number) {
+  constructor({ records, blobs, environment }: CatalogParts, cacheBytes: number) {
+    this.#environment = environment
     this.#records = records
     this.#blobs = blobs
     this.#packs = new ByteCache(cacheBytes >> 2, ({ record: { inline, owned, condemned, reached } }) =>
@@ -40,6 +50,13 @@ export class PackCatalog {
    * where objects lie.
    */
   async pack(project: ProjectView, sequence: number): Promise<Pack> {
+    const pack = await this.packOfAnyLayout(project, sequence)
+    if (pack.record.activeAt > project.layout) throw new OutdatedViewError()
+    return pack
+  }
+
+  /** The same, also if the pack holds its objects only from a later layout on: its lines are there already. */
+  async packOfAnyLayout(project: ProjectView, sequence: number): Promise<Pack> {
     const { projectId, generation, layout } = project
     const cacheKey = `${generation}\0${sequence}\0${layout}\0${projectId}`
     const pack = await this.#packs.get(cacheKey, async () => {
@@ -48,7 +65,6 @@ export class PackCatalog {
       if (value === undefined) return this.#noPack(project, sequence)
       return packOf(projectId, sequence, decodePackRecord(key, value))
     })
-    if (pack.record.activeAt > layout) throw new OutdatedViewError()
     // The owned objects are known only once the pack is applied; until then they are looked up each time.
     if (pack.record.owned === undefined) this.#packs.delete(cacheKey)
     return pack
@@ -79,7 +95,9 @@ export class PackCatalog {
   }
 
   tables(pack: Pack): Promise<PackTables> {
-    return this.#tables.get(`${pack.record.packId}\0${pack.projectId}`, () => readTables(this.#blobs, pack))
+    return this.#tables.get(`${pack.record.packId}\0${pack.projectId}`, () =>
+      readTables(this.#blobs, pack, this.#environment),
+    )
   }
 
   clear(): void {
@@ -148,9 +166,13 @@ export function packOf(projectId: string, sequence: number, record: PackRecord):
   return { projectId, sequence, record, source }
 }
 
-export async function readTables(blobs: BlobStore, { record, source }: Pack): Promise<PackTables> {
+export async function readTables(
+  blobs: BlobStore,
+  { record, source }: Pack,
+  environment: Environment,
+): Promise<PackTables> {
   const bytes = await readSource(blobs, source, record.tablesStart, record.packBytes)
-  const tables = decodeTables(bytes)
+  const tables = await decodeTables(bytes, environment)
   if (tables.objects !== record.objects)
     throw corrupt('the tables of a pack and its record disagree on the number of objects')
   return tables

@@ -1,3 +1,4 @@
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { ProjectTotals } from '../../object/graph-store.ts'
 import type { BlobStore, Entry, Expectation, RecordStore } from '../../storage/backend.ts'
@@ -16,6 +17,7 @@ export const NO_TOTALS: ProjectTotals = { objects: 0, jsonBytes: 0, storedBytes:
 interface Parts {
   readonly records: RecordStore
   readonly blobs: BlobStore
+  readonly environment: Environment
 }
 
 /** The totals as they were read, with the expectation for their next change. */
@@ -92,26 +94,31 @@ export function addTotals(a: ProjectTotals, b: ProjectTotals): ProjectTotals {
   }
 }
 
-async function countPacks({ records, blobs }: Parts, { projectId, generation }: StoredProject): Promise<ProjectTotals> {
+async function countPacks(parts: Parts, { projectId, generation }: StoredProject): Promise<ProjectTotals> {
+  const { records } = parts
   const { head } = await readHead(records, projectId)
   const project = { projectId, generation, sequence: head?.sequence ?? 0, layout: head?.layout ?? 0 }
   let totals = NO_TOTALS
   for await (const entries of records.range(keyBounds('pack', projectId, generation))) {
     for (const { key, value } of entries) {
       const pack = packOf(projectId, parseHex(keyParts(key)[2]), decodePackRecord(key, value))
-      totals = addTotals(totals, await totalsOfPack({ records, blobs }, project, pack))
+      totals = addTotals(totals, await totalsOfPack(parts, project, pack))
     }
   }
   return totals
 }
 
 /** For a damaged pack only the record is counted: damage to stored data must not keep uploads out. */
-async function totalsOfPack({ records, blobs }: Parts, project: ProjectView, pack: Pack): Promise<ProjectTotals> {
+async function totalsOfPack(
+  { records, blobs, environment }: Parts,
+  project: ProjectView,
+  pack: Pack,
+): Promise<ProjectTotals> {
   const { record } = pack
   const storedBytes = record.packBytes
   if (record.state === 'merging' || isRetired(record, project.layout)) return NO_TOTALS
   try {
-    const tables = await readTables(blobs, pack)
+    const tables = await readTables(blobs, pack, environment)
     if (record.owned === undefined) return packTotals(record, tables)
     const held = await objectsHeldBy(records, project, pack, tables)
     return { objects: held.count, jsonBytes: jsonBytesOf(tables, held), storedBytes }

@@ -8,7 +8,6 @@ import { damageBy, type Finding } from './finding.ts'
 import type { Pack } from '../records/pack-catalog.ts'
 import {
   decodeHeader,
-  decodeTables,
   decodeTrailer,
   HEADER_BYTES_MAX,
   tableEntry,
@@ -16,6 +15,7 @@ import {
   type PackTables,
 } from '../pack/pack-format.ts'
 import { readSource } from '../pack/segment-reader.ts'
+import { decodeTables } from '../pack/stored-tables.ts'
 
 const TAB = 0x09
 const LINE_FEED = 0x0a
@@ -27,7 +27,11 @@ export interface BlockSample {
 }
 
 /** Header, trailer, digest and tables of a pack. Throws `corrupt_data`. */
-export async function readWholeTables(blobs: BlobStore, { record, source, projectId }: Pack): Promise<PackTables> {
+export async function readWholeTables(
+  blobs: BlobStore,
+  { record, source, projectId }: Pack,
+  environment: Environment,
+): Promise<PackTables> {
   const { packBytes, tablesStart, packId } = record
   const header = decodeHeader(await readSource(blobs, source, 0, Math.min(packBytes, HEADER_BYTES_MAX)))
   if (header.packId !== packId || header.projectId !== projectId)
@@ -39,7 +43,7 @@ export async function readWholeTables(blobs: BlobStore, { record, source, projec
   const sections = bytes.subarray(0, bytes.length - TRAILER_BYTES)
   if (!createHash('sha256').update(sections).digest().equals(trailer.sectionsSha256))
     throw corrupt('the sections do not match their SHA-256')
-  const tables = decodeTables(bytes)
+  const tables = await decodeTables(bytes, environment)
   await checkLayout(blobs, source, header.headerBytes, tables, tablesStart)
   return tables
 }

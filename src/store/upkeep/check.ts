@@ -159,7 +159,7 @@ async function* checkPack(
   pack: Pack,
   generation: number,
 ): AsyncGenerator<Finding> {
-  const tables = await readWholeTables(blobs, pack)
+  const tables = await readWholeTables(blobs, pack, environment)
   yield* checkBlocks(blobs, pack, tables, { every, environment }, signal)
   if (pack.record.state === 'committed')
     yield note(

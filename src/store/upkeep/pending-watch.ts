@@ -1,14 +1,9 @@
-import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { keyBounds } from '../records/keys.ts'
 import { applyMarked, type RecoveryParts } from './recovery.ts'
 
 /** A pack that waits for longer belongs to a server that is gone, or cannot reach the storage. */
 const WAITING_MS_MAX = 60_000
-
-export interface PendingWatchParts extends RecoveryParts {
-  readonly environment: Pick<Environment, 'monotonicMs'>
-}
 
 interface Sighting {
   readonly sinceMs: number
@@ -21,11 +16,11 @@ interface Sighting {
  * it wait for a minute of its own clock. If it was not, both apply it, which is harmless.
  */
 export class PendingWatch {
-  readonly #parts: PendingWatchParts
+  readonly #parts: RecoveryParts
   /** Marks by their keys. */
   #seen = new Map<string, Sighting>()
 
-  constructor(parts: PendingWatchParts) {
+  constructor(parts: RecoveryParts) {
     this.#parts = parts
   }
 

@@ -1,3 +1,4 @@
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { type CommittedPack, type Committer, projectRemoved } from '../ingest/committer.ts'
@@ -11,6 +12,7 @@ export interface RecoveryParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly committer: Committer
+  readonly environment: Environment
 }
 
 /**
@@ -45,9 +47,15 @@ export async function applyMarked(parts: RecoveryParts, mark: Entry): Promise<vo
 }
 
 /** Applies a pack from its own tables. Throws `project_removed` if a sweep has taken it with its project. */
-export async function applyPack({ records, blobs, committer }: RecoveryParts, pack: CommittedPack): Promise<void> {
+export async function applyPack(
+  { records, blobs, committer, environment }: RecoveryParts,
+  pack: CommittedPack,
+): Promise<void> {
   try {
-    await committer.apply(pack, await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record)))
+    await committer.apply(
+      pack,
+      await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), environment),
+    )
   } catch (error) {
     onlyIfDamaged(error)
     const { head } = await readHead(records, pack.projectId)

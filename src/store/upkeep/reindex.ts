@@ -210,7 +210,7 @@ async function reapply(
   committer: Committer,
   pack: Parameters<Committer['apply']>[0],
 ): Promise<number> {
-  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record))
+  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), REAL_ENVIRONMENT)
   await putPack(records, pack.projectId, pack.generation, pack.sequence, pack.record)
   const applied = await committer.apply(pack, tables)
   return applied.record.owned?.count ?? 0
@@ -231,7 +231,7 @@ async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project
   const {
     totals,
     expectation: { key },
-  } = await readTotals(parts, project)
+  } = await readTotals({ ...parts, environment: REAL_ENVIRONMENT }, project)
   await parts.records.commit({ put: [{ key, value: encodeTotals(key, totals) }] })
   return totals.storedBytes
 }

@@ -164,7 +164,7 @@ function newShare(): Share {
 }
 
 async function loadPacks(
-  { records, blobs }: CountParts,
+  { records, blobs, environment }: CountParts,
   project: ProjectView,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<number, Counted>> {
@@ -176,7 +176,7 @@ async function loadPacks(
       const pack = packOf(projectId, sequence, decodePackRecord(key, value))
       // A pack that is not applied yet belongs to an upload that was not acknowledged.
       if (!isActive(pack.record, project.layout)) continue
-      const tables = await readTables(blobs, pack)
+      const tables = await readTables(blobs, pack, environment)
       packs.set(sequence, {
         textBytes: tables.lineBytes.map((_, ordinal) => textBytesOf(tables, ordinal)),
         holders: new Uint32Array(tables.objects),

@@ -85,7 +85,7 @@ export class UsageCache implements UsageCounter {
 
   async #count(project: ProjectView, roots: readonly GraphRoot[]): Promise<ProjectUsage> {
     const { records, blobs, budget, closing, closureOf, environment } = this.#parts
-    const { totals } = await readTotals({ records, blobs }, project)
+    const { totals } = await readTotals({ records, blobs, environment }, project)
     const memory = budget.open({ signal: closing, party: { principal: '', projectId: project.projectId } })
     try {
       await memory.hold(totals.objects * BYTES_PER_OBJECT + roots.length * BYTES_PER_ROOT)

@@ -25,7 +25,7 @@ async function workshop(backend: StorageBackend, uploads: readonly (readonly Mad
   const opened = await openStore(backend)
   for (const objects of uploads) await put(opened.store, 'demo', objects)
   const { records, blobs } = backend
-  const catalog = new PackCatalog(records, blobs, 16 * 1_048_576)
+  const catalog = new PackCatalog({ records, blobs, environment: REAL_ENVIRONMENT }, 16 * 1_048_576)
   const project = await viewProject(records, 'demo')
   assert.ok(project !== undefined)
   const packs: Pack[] = []
