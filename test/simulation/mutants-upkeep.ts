@@ -88,16 +88,6 @@ export const IN_COMPACTING: readonly Mutant[] = [
     replace: [['const previous = { fromLayout: merge.layout,', 'const previous = { fromLayout: 0,']],
   },
   {
-    name: 'a merged pack is sure to own what it must look up',
-    path: FINISH,
-    replace: [
-      [
-        "const isUnsure = object.state === 'condemned' || source?.owned?.has(ordinal) !== true",
-        'const isUnsure = source === undefined',
-      ],
-    ],
-  },
-  {
     name: 'the packs that were merged are not retired',
     path: FINISH,
     replace: [['if (record.retiredAt !== 0) return', 'if (record.retiredAt >= 0) return']],
