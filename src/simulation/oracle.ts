@@ -73,8 +73,9 @@ export class ProjectOracle {
       !this.isRemovedWithin(evidence, span) &&
       !this.collections.mayBeFreed(id, evidence, span, condemnedAfter)
     return (
-      this.#uploads.some((upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload, upload.start)) ||
-      (this.#sightings.get(id) ?? []).some((sighting) => isSafe(sighting))
+      this.#uploads.some(
+        (upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload, upload.start),
+      ) || (this.#sightings.get(id) ?? []).some((sighting) => isSafe(sighting))
     )
   }
 
