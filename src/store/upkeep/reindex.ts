@@ -166,7 +166,7 @@ async function* rebuildGeneration(
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
   }
-  const storedBytes = await putTotals({ records, blobs }, { projectId, generation })
+  const storedBytes = await putTotals({ records, blobs, environment }, { projectId, generation })
   const lostBytes = (counted.get(keyParts(totalsKey(projectId, generation)).join('\0')) ?? 0) - storedBytes
   if (lostBytes > 0)
     yield damage(projectId, 'packs of the project', `packs of ${lostBytes} bytes are lost with their records`)
@@ -227,11 +227,14 @@ async function putPack(
   await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
 }
 
-async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: StoredProject): Promise<number> {
+async function putTotals(
+  parts: Pick<ReindexParts, 'records' | 'blobs' | 'environment'>,
+  project: StoredProject,
+): Promise<number> {
   const {
     totals,
     expectation: { key },
-  } = await readTotals({ ...parts, environment: REAL_ENVIRONMENT }, project)
+  } = await readTotals(parts, project)
   await parts.records.commit({ put: [{ key, value: encodeTotals(key, totals) }] })
   return totals.storedBytes
 }
