@@ -161,7 +161,7 @@ async function* rebuildGeneration(
   let objects = 0
   for (const pack of numbered) {
     try {
-      objects += await reapply(records, blobs, committer, { ...pack, record: asUploaded(pack.record, epoch) })
+      objects += await reapply(parts, committer, { ...pack, record: asUploaded(pack.record, epoch) })
     } catch (error) {
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
@@ -205,12 +205,11 @@ function inOrder(packs: FoundPack[]): FoundPack[] {
 }
 
 async function reapply(
-  records: RecordStore,
-  blobs: BlobStore,
+  { records, blobs, environment }: Pick<ReindexParts, 'records' | 'blobs' | 'environment'>,
   committer: Committer,
   pack: Parameters<Committer['apply']>[0],
 ): Promise<number> {
-  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), REAL_ENVIRONMENT)
+  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), environment)
   await putPack(records, pack.projectId, pack.generation, pack.sequence, pack.record)
   const applied = await committer.apply(pack, tables)
   return applied.record.owned?.count ?? 0
