@@ -6,18 +6,7 @@ import { createMetrics } from '../../src/metrics/index.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { jsonUpload, openService } from '../http/served.ts'
 import { eventually } from '../support/patience.ts'
-
-async function valueOf(
-  registry: Registry,
-  name: string,
-  labels: Readonly<Record<string, string>> = {},
-): Promise<number | undefined> {
-  const metric = (await registry.getMetricsAsJSON()).find((one) => one.name === name)
-  const found = metric?.values.find((value) =>
-    Object.entries(labels).every(([label, wanted]) => (value.labels as Record<string, unknown>)[label] === wanted),
-  )
-  return found?.value
-}
+import { valueOf } from './value-of.ts'
 
 test("metrics count the work of a service in the host's registry until they are removed", async (t) => {
   const registry = new Registry()
