@@ -42,6 +42,7 @@ async function measured(t: TestContext): Promise<Measured> {
   const counter = new EpochCounter(asGuarded(backend).records, REAL_ENVIRONMENT)
   const { project } = createClient({
     url: 'http://in.process',
+    token: undefined,
     retry: false,
     fetch: (url, init) => fixture.service.fetch(new Request(url, init)),
   })
