@@ -64,8 +64,11 @@ export class CollectionBook {
     )
   }
 
-  /** Whether a collection that ended after the evidence began may have freed it, so that nobody can read it. */
-  mayBeFreed(id: string, evidence: Pick<Span, 'start'>, span: Span): boolean {
+  /**
+   * Whether a collection that ended after the evidence began may have freed it, so that nobody can read it. An upload
+   * writes what is condemned anew: then only collections that end after it count as those that condemned.
+   */
+  mayBeFreed(id: string, evidence: Pick<Span, 'start'>, span: Span, condemnedAfter = -1): boolean {
     return this.#collections.some(
       (freeing) =>
         freeing.start < span.end &&
@@ -74,6 +77,7 @@ export class CollectionBook {
         this.#collections.some(
           (condemning) =>
             condemning.start <= freeing.start &&
+            condemning.end > condemnedAfter &&
             !this.#isUndone(condemning, freeing) &&
             this.#parts.epochsMax(condemning, freeing) > freeing.undoEpochs &&
             this.#mayTake(id, condemning, span),

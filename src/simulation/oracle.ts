@@ -68,13 +68,14 @@ export class ProjectOracle {
 
   /** Whether everybody who reads the object in this span must find it. */
   isThere(id: string, span: Span): boolean {
-    const isSafe = (evidence: Span): boolean =>
+    const isSafe = (evidence: Span, condemnedAfter?: number): boolean =>
       evidence.end < span.start &&
       !this.isRemovedWithin(evidence, span) &&
-      !this.collections.mayBeFreed(id, evidence, span)
+      !this.collections.mayBeFreed(id, evidence, span, condemnedAfter)
     return (
-      this.#uploads.some((upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload)) ||
-      (this.#sightings.get(id) ?? []).some(isSafe)
+      this.#uploads.some(
+        (upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload, upload.start),
+      ) || (this.#sightings.get(id) ?? []).some((sighting) => isSafe(sighting))
     )
   }
 

@@ -138,7 +138,21 @@ function collectionsOf(random: Random, models: readonly PlannedModel[], last: nu
   const placed: Placed[] = []
   let place = random.below(last + 2)
   const add = (operation: Unplaced): void => void placed.push({ place, operation })
-  if (random.chance(0.8)) add({ kind: 'pin', projectId, rootId: random.pick(versions).rootId })
+  const at = random.below(versions.length)
+  if (random.chance(0.8)) add({ kind: 'pin', projectId, rootId: versions[at].rootId })
+  // An upload that leaves out what is old: it is young, and holds that.
+  if (random.chance(0.4)) {
+    place += 0.1
+    const { objects } = versions[(at + 1) % versions.length]
+    add({ kind: 'age', projectId, epochs: 4 })
+    place += 0.1
+    const form = { isBroken: false, isZipped: false, asks: true, requests: 1 }
+    add({ kind: 'upload', projectId, objects: objects.slice(objects.length >> 1), ...form })
+    place += 0.5
+    add({ kind: 'collect', projectId, graceEpochs: random.between(2, 3), undoEpochs: 1, isDryRun: false })
+    place += 0.5
+    add({ kind: 'has', projectId, ids: objects.map(({ id }) => id) })
+  }
   for (let left = random.between(1, 4); left > 0; left--) {
     place += random.chance(0.5) ? 0.1 : random.between(0, 3)
     if (random.chance(0.8)) add({ kind: 'age', projectId, epochs: random.pick([1, 2, 4, 150]) })

@@ -13,20 +13,15 @@ import { IdSet } from '../object/id-set.ts'
 import { type HaveOutcome, MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
 import { StowageError } from '../errors.ts'
 import type { RecordStore } from '../storage/backend.ts'
-import { Bitmap } from './bytes/bitmap.ts'
-import {
-  closureDigest,
-  countObjects,
-  isCompleteSinceRoot,
-  withoutClosures,
-  type Closure,
-  type PackSelection,
-} from './closure/closure.ts'
+import { closureDigest, countObjects, isCompleteSinceRoot, withoutClosures, type Closure } from './closure/closure.ts'
 import type { MemoryBudget, MemoryLease, Party } from '../memory/memory-budget.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
+import { ListSelection } from './closure/list-selection.ts'
+import { PlacedObjects } from './closure/placed-objects.ts'
 import { type FoundRoot, SharedWalks } from './closure/shared-walks.ts'
-import { locate, LOOKUP_KEYS, type ObjectLocation } from './records/locator.ts'
+import { locate, LOOKUP_KEYS, type ObjectLocation, readObjects } from './records/locator.ts'
+import type { ObjectRecord } from './records/object-record.ts'
 import type { PackCatalog } from './records/pack-catalog.ts'
 import type { ProjectView } from './records/project-view.ts'
 import type { PlanCache } from './plan/plan-cache.ts'
@@ -56,6 +51,10 @@ export interface GraphReaderParts {
 
 const NO_IDS = new IdSet(0)
 
+function noProject(projectId: string): ProjectView {
+  return { projectId, generation: 0, sequence: 0, layout: 0 }
+}
+
 /** Answers questions about stored objects, over the packs. */
 export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelector {
   readonly #parts: GraphReaderParts
@@ -70,35 +69,30 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const held = new Uint8Array(ids.size)
     const project = await viewProject(this.#parts.records, projectId, signal)
     if (project === undefined) return held
-    for await (const { first, locations } of this.#located(project, ids, signal)) {
-      for (const [i, location] of locations.entries()) held[first + i] = location?.state === 'live' ? 1 : 0
+    for await (const { first, found } of this.#found(project, ids, signal)) {
+      for (const [i, record] of found.entries()) held[first + i] = record?.state === 'live' ? 1 : 0
     }
     return held
   }
 
   async select(projectId: string, ids: IdSet, { signal }: SignalOptions): Promise<Selection> {
-    const { records, catalog, reader } = this.#parts
+    const { records } = this.#parts
     const missing = new IdSet()
     let missingCount = 0
     let textBytes = 0
-    const bySequence = new Map<number, PackSelection>()
-    const project = (await viewProject(records, projectId, signal)) ?? {
-      projectId,
-      generation: 0,
-      sequence: 0,
-      layout: 0,
-    }
-    for await (const { first, locations } of this.#located(project, ids, signal)) {
-      for (const [i, location] of locations.entries()) {
-        if (location !== undefined) {
-          const { sequence, ordinal } = location
-          const { wanted } = bySequence.get(sequence) ?? (await this.#choosing(project, sequence, bySequence))
-          if (wanted.add(ordinal)) textBytes += location.textBytes
+    const packs = new Map<number, PlacedObjects>()
+    const project = (await viewProject(records, projectId, signal)) ?? noProject(projectId)
+    for await (const { first, found } of this.#found(project, ids, signal)) {
+      for (const [i, record] of found.entries()) {
+        if (record !== undefined) {
+          const placed = packs.get(record.sequence) ?? new PlacedObjects()
+          packs.set(record.sequence, placed)
+          placed.add(ids.bytesAt(first + i), record)
+          textBytes += record.textBytes
         } else if (missingCount++ < MISSING_IDS_TOLD_MAX) addTellable(missing, ids.bytesAt(first + i))
       }
     }
-    const packs = [...bySequence.values()].sort((a, b) => a.sequence - b.sequence)
-    return new GraphSelection(catalog, reader, project, { packs }, { missing, missingCount, textBytes })
+    return new ListSelection(this.#parts, { project, packs, missing, missingCount, textBytes })
   }
 
   async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
@@ -249,34 +243,27 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return location === undefined ? undefined : { project, rootId, location, party: partyOf(projectId, memory) }
   }
 
-  /** Begins to choose objects of another pack. */
-  async #choosing(project: ProjectView, sequence: number, chosen: Map<number, PackSelection>): Promise<PackSelection> {
-    const { record } = await this.#parts.catalog.pack(project, sequence)
-    const selection = { sequence, packId: record.packId, wanted: Bitmap.empty(record.objects) }
-    chosen.set(sequence, selection)
-    return selection
-  }
-
   /**
-   * The places of the objects of a list, some at a time. Lists come from clients: a text that can never be an id is
+   * The records of the objects of a list, some at a time. Lists come from clients: a text that can never be an id is
    * held nowhere, and no store is asked for it.
    */
-  async *#located(
+  async *#found(
     project: ProjectView,
     ids: IdSet,
     signal: AbortSignal,
-  ): AsyncGenerator<{ readonly first: number; readonly locations: readonly (ObjectLocation | undefined)[] }> {
+  ): AsyncGenerator<{ readonly first: number; readonly found: readonly (ObjectRecord | undefined)[] }> {
     for (let first = 0; first < ids.size; first += LOOKUP_KEYS) {
+      const count = Math.min(LOOKUP_KEYS, ids.size - first)
       const possible: Uint8Array[] = []
       const places: number[] = []
-      for (let i = 0; i < Math.min(LOOKUP_KEYS, ids.size - first); i++) {
+      for (let i = 0; i < count; i++) {
         const id = ids.bytesAt(first + i)
         if (isObjectId(id)) places[possible.push(id) - 1] = i
       }
-      const locations = Array.from<ObjectLocation | undefined>({ length: Math.min(LOOKUP_KEYS, ids.size - first) })
-      const found = possible.length === 0 ? [] : await locate(this.#parts.records, project, possible, signal)
-      for (const [k, location] of found.entries()) locations[places[k]] = location
-      yield { first, locations }
+      const found = Array.from<ObjectRecord | undefined>({ length: count })
+      const read = possible.length === 0 ? [] : await readObjects(this.#parts.records, project, possible, signal)
+      for (const [k, record] of read.entries()) found[places[k]] = record
+      yield { first, found }
     }
   }
 }

@@ -54,11 +54,6 @@ export const IN_COLLECTING: readonly Mutant[] = [
     replace: [["} else if (held?.state === 'live') {", '} else if (held !== undefined) {']],
   },
   {
-    name: 'what is condemned is answered as held',
-    path: 'src/store/graph-reader.ts',
-    replace: [["location?.state === 'live' ? 1 : 0", 'location === undefined ? 0 : 1']],
-  },
-  {
     name: 'the record of a condemned object that comes again is kept',
     path: 'src/store/ingest/committer.ts',
     replace: [['if (condemned.length === 0) return held', 'if (condemned.length >= 0) return held']],
@@ -86,16 +81,6 @@ export const IN_COMPACTING: readonly Mutant[] = [
     name: 'objects move before their merge takes effect',
     path: FINISH,
     replace: [['const previous = { fromLayout: merge.layout,', 'const previous = { fromLayout: 0,']],
-  },
-  {
-    name: 'a merged pack is sure to own what it must look up',
-    path: FINISH,
-    replace: [
-      [
-        "const isUnsure = object.state === 'condemned' || source?.owned?.has(ordinal) !== true",
-        'const isUnsure = source === undefined',
-      ],
-    ],
   },
   {
     name: 'the packs that were merged are not retired',

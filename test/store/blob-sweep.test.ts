@@ -2,40 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import { asGuarded } from '../../src/storage/guard.ts'
 import { condemnedBlobEntry } from '../../src/store/records/condemned-blobs.ts'
 import { condemnedBlobKey, projectFolder } from '../../src/store/records/keys.ts'
 import { decodeCondemnedBlob } from '../../src/store/records/records.ts'
-import { BlobSweep } from '../../src/store/upkeep/blob-sweep.ts'
-import { EPOCH_MS, EpochCounter } from '../../src/store/upkeep/epochs.ts'
+import { EPOCH_MS } from '../../src/store/upkeep/epochs.ts'
 import { eventually } from '../support/patience.ts'
 import { hooked, imageOf, putBlob, putRecord } from './failures.ts'
 import { randomGraph, seeded } from './graphs.ts'
 import { GRAPH, ROOT } from './planned.ts'
 import { assertSound, download, heldCount, type Made, measureStorage, never, openStore, put } from './support.ts'
+import { GRACE_EPOCHS, HOUR_MS, sweeperOver } from './sweeping.ts'
 import { TimeByHand } from './time.ts'
 
-const HOUR_MS = 3_600_000
-/** A day of epochs, and one more. */
-const GRACE_EPOCHS = (24 * HOUR_MS) / EPOCH_MS + 1
 const PACK: readonly Made[] = randomGraph(seeded(3), { objects: 300, paddingBytes: 1_200 })
 const ORPHANS = ['0'.repeat(32), `plan-${'1'.repeat(32)}`].map((file) => `${projectFolder('demo')}/${file}`)
-
-interface Server {
-  readonly sweep: BlobSweep
-  /** Lets the clock of this server pass. */
-  readonly pass: (ms: number) => void
-  readonly epochs: EpochCounter
-}
-
-function serverOver(backend: StorageBackend): Server {
-  const { records, blobs } = asGuarded(backend)
-  let nowMs = 0
-  const environment = { monotonicMs: () => nowMs }
-  const epochs = new EpochCounter(records, environment)
-  const sweep = new BlobSweep({ records, blobs, epochs, environment, dropRetired: () => Promise.resolve() })
-  return { sweep, epochs, pass: (ms) => void (nowMs += ms) }
-}
 
 /** A project with a pack and a plan, blobs that nothing names, and what this server sees. */
 async function withOrphans(): Promise<{ readonly backend: StorageBackend; readonly named: readonly string[] }> {
@@ -61,7 +41,7 @@ test('blobs that nothing names are marked after an hour, and go when their mark 
   const stranger = `${'e'.repeat(64)}/${'2'.repeat(32)}`
   await putBlob(backend, stranger, Buffer.from('of a project whose record is lost'))
   const all = [...named, ...ORPHANS, stranger].sort()
-  const { sweep, epochs, pass } = serverOver(backend)
+  const { sweep, epochs, pass } = sweeperOver(backend)
   await sweep.condemnUnnamed(never)
   pass(HOUR_MS - 1)
   await sweep.condemnUnnamed(never)
@@ -126,7 +106,7 @@ test('a pack whose blob was condemned meanwhile is not committed, and the upload
 
 test('a server that sleeps through the removal of its blob does not commit a pack without one', async () => {
   const inner = memoryBackend()
-  const { sweep, epochs, pass } = serverOver(inner)
+  const { sweep, epochs, pass } = sweeperOver(inner)
   const other = await openStore(inner)
   await put(other.store, 'demo', [{ id: 'first' }])
   let isAsleep = true
@@ -154,7 +134,7 @@ test('a blob that a record names is never removed, regardless of its mark', asyn
   await put(store, 'demo', PACK)
   const [blobName] = (await measureStorage(backend)).blobs
   await backend.records.commit({ put: [condemnedBlobEntry('demo', blobName, 0)] })
-  const { sweep, epochs } = serverOver(backend)
+  const { sweep, epochs } = sweeperOver(backend)
   await epochs.advance(2 * GRACE_EPOCHS)
   await sweep.removeCondemned(never)
   assert.deepEqual((await measureStorage(backend)).blobs, [blobName])
@@ -176,7 +156,7 @@ test('a damaged pack record keeps the sweep from removing or marking any blob', 
     record.key,
     record.value.map((byte, i) => (i === 10 ? byte ^ 1 : byte)),
   )
-  const { sweep, epochs, pass } = serverOver(backend)
+  const { sweep, epochs, pass } = sweeperOver(backend)
   await epochs.advance(GRACE_EPOCHS)
   await assert.rejects(sweep.removeCondemned(never), { code: 'corrupt_data' })
   for (let hour = 0; hour < 3; hour++) {
@@ -189,14 +169,14 @@ test('a damaged pack record keeps the sweep from removing or marking any blob', 
 
 test('a sweep that was cut off between the blob and its mark is made again', async () => {
   const { backend } = await withOrphans()
-  const { epochs } = serverOver(backend)
+  const { epochs } = sweeperOver(backend)
   await backend.records.commit({ put: ORPHANS.map((name) => condemnedBlobEntry('demo', name, 0)) })
   await epochs.advance(GRACE_EPOCHS)
-  const cutOff = serverOver(
+  const cutOff = sweeperOver(
     hooked(backend, (call, _detail, work) => (call === 'commit' ? Promise.reject(new Error('crashed')) : work())),
   )
   await assert.rejects(cutOff.sweep.removeCondemned(never))
-  await serverOver(backend).sweep.removeCondemned(never)
+  await sweeperOver(backend).sweep.removeCondemned(never)
   const key = condemnedBlobKey('demo', ORPHANS[0])
   const [value] = await backend.records.getMany([key])
   assert.ok(value !== undefined)

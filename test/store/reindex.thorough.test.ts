@@ -9,6 +9,7 @@ import { headKey, packKey } from '../../src/store/records/keys.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { faulty, gate, hooked, imageOf, noFault, putBlob, putRecord } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
+import { sweepForDays } from './sweeping.ts'
 import {
   idsOf,
   heldCount,
@@ -314,7 +315,7 @@ test('a removed project stays removed after any loss, and can be filled and rein
       // The sweep of the first opening writes a damaged tombstone anew.
       const damages = round === 0 && lost === 'tombstone content' ? 1 : 0
       assert.equal((await reindex(inner)).damages.length, damages, lost)
-      const again = await openStore(inner, { clock: { now: () => Date.now() + 48 * 3_600_000 } })
+      const again = await openStore(inner)
       await again.store.idle()
       assert.deepEqual(again.background, [])
       const expected = round === 0 ? [] : ['fresh']
@@ -324,6 +325,7 @@ test('a removed project stays removed after any loss, and can be filled and rein
         `${lost}, round ${round}`,
       )
       assert.deepEqual([...(await heldOf(again.store, 'other', ['x']))], ['x'])
+      await sweepForDays(inner)
       const { blobs } = await measureStorage(inner)
       assert.equal(blobs.filter((name) => !name.includes('/tombstone-')).length, 0, `${lost}: space comes back`)
       await put(again.store, 'demo', [{ id: 'fresh' }])

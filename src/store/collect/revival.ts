@@ -38,6 +38,8 @@ export async function reviveBelow(
     const project = await viewProject(parts.records, projectId, signal)
     if (closure === undefined || project === undefined) return epoch
     try {
+      // Packs of the closure may have gone since it was found.
+      if (project.layout !== before.layout) throw new OutdatedViewError()
       let gone = 0
       for (const selection of closure.packs) gone += await reviveIn(parts, project, selection, epoch.number, signal)
       if (gone === 0) return epoch

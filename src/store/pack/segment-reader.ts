@@ -1,12 +1,13 @@
 import { crc32 } from 'node:zlib'
 import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
 import type { Environment } from '../../environment.ts'
-import { inflateFragments } from '../../compression/inflate.ts'
+import { inflateFragments, inflateFragmentsSync } from '../../compression/inflate.ts'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { readAhead } from '../bytes/read-ahead.ts'
+import { placedBytes, takeLines } from './placed-lines.ts'
 import { cutLines, type ByteSource, type Segment } from './segment.ts'
 
 /** Unneeded bytes between two segments that are read along rather than starting another read. */
@@ -17,6 +18,7 @@ const SPAN_RAW_BYTES_MAX = 1_048_576
 /** Small reads hide behind each other, large ones two at a time. */
 const READS_AHEAD = 16
 const INFLATED_AHEAD = 2
+const INFLATED_HERE_BYTES_MAX = 65_536
 
 /** Neighbouring segments that one read brings. */
 interface Span {
@@ -244,6 +246,7 @@ function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array
 /** Cut segments are inflated together: one trip to the thread pool for all of them. */
 async function toPieces({ segments, stored }: LoadedSpan, environment: Environment): Promise<readonly SegmentPiece[]> {
   const [first] = segments
+  if (first.placed !== undefined) return placedPieces(segments, stored, environment)
   if (first.cut !== undefined) {
     const raw = await inflated(segments, joined(stored), environment)
     return [...cutSegments(segments, raw)].map((lines) => ({ segment: first, fragment: { lines } }))
@@ -251,6 +254,23 @@ async function toPieces({ segments, stored }: LoadedSpan, environment: Environme
   return segments.map((segment, i) => {
     checkStored(segment, stored[i])
     return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: segment.rawCrc32 } }
+  })
+}
+
+/** Blocks all of whose lines are wanted pass as they are stored. */
+async function placedPieces(
+  segments: readonly Segment[],
+  stored: readonly Uint8Array[],
+  environment: Environment,
+): Promise<readonly SegmentPiece[]> {
+  const raw = await inflated(segments, joined(stored), environment)
+  let from = 0
+  return segments.map((segment, i) => {
+    const part = raw.subarray(from, (from += segment.rawBytes))
+    const isWhole = segment.placed !== undefined && placedBytes(segment.placed) === segment.rawBytes
+    const lines = keptLines(segment, part)
+    if (!isWhole) return { segment, fragment: { lines } }
+    return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: crc32(lines) } }
   })
 }
 
@@ -265,16 +285,26 @@ async function inflated(
     rawBytes += segment.rawBytes
     rawCrc32 = crc32Combine(rawCrc32, segment.rawCrc32, segment.rawBytes)
   }
-  const raw = await inflateFragments(stored, rawBytes, environment).catch((cause: unknown) => {
+  const isPlaced = segments[0].placed !== undefined
+  const inflating =
+    isPlaced && rawBytes <= INFLATED_HERE_BYTES_MAX
+      ? inflateHere(stored, rawBytes)
+      : inflateFragments(stored, rawBytes, environment)
+  const raw = await inflating.catch((cause: unknown) => {
     throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} cannot be inflated`, cause)
   })
-  if (crc32(raw) !== rawCrc32)
+  if (!isPlaced && crc32(raw) !== rawCrc32)
     throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} do not match their CRC-32`)
   return raw
 }
 
+/** A few blocks take less time than the trip to the thread pool. */
+async function inflateHere(stored: Uint8Array, rawBytes: number): Promise<Uint8Array> {
+  return inflateFragmentsSync(stored, rawBytes)
+}
+
 function* cutSegments(segments: readonly Segment[], raw: Uint8Array): Generator<Uint8Array> {
-  if (segments.every((segment) => segment.cut === undefined)) {
+  if (segments.every(({ cut, placed }) => cut === undefined && placed === undefined)) {
     yield raw
     return
   }
@@ -282,12 +312,22 @@ function* cutSegments(segments: readonly Segment[], raw: Uint8Array): Generator<
   let from = 0
   for (const segment of segments) {
     const part = raw.subarray(from, from + segment.rawBytes)
-    const kept = segment.cut === undefined ? part : cutLines(part, segment.cut)
+    const kept = keptLines(segment, part)
     if (from !== to || kept.length !== segment.rawBytes) raw.set(kept, to)
     to += kept.length
     from += segment.rawBytes
   }
   if (to > 0) yield raw.subarray(0, to)
+}
+
+/** The lines of an inflated segment that belong to the answer. */
+function keptLines(segment: Segment, raw: Uint8Array): Uint8Array {
+  if (segment.placed === undefined) return segment.cut === undefined ? raw : cutLines(raw, segment.cut)
+  try {
+    return takeLines(raw, segment.placed)
+  } catch (cause) {
+    throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
+  }
 }
 
 function nameOf(segment: Segment): string {

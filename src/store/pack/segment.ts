@@ -1,6 +1,7 @@
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 import type { BlockDirectory, PackTables } from './pack-format.ts'
+import type { PlacedLines } from './placed-lines.ts'
 
 /** The source of stored bytes: a blob, or memory (a pack that lies inside its record). */
 export type ByteSource = { readonly blob: string } | { readonly bytes: Uint8Array }
@@ -27,6 +28,11 @@ export interface Segment {
   readonly objects: number
   readonly idBytes: number
   readonly cut?: LineCut
+  /**
+   * Some lines of one block by their places. Then the checksums of the block are not known, and `objects` counts these
+   * lines: each is compared with its own checksums.
+   */
+  readonly placed?: PlacedLines
 }
 
 /**

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { LinePlace } from '../pack/line-places.ts'
-import { open, RECORD_VERSION } from './seal.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
+import { checkSealed, RECORD_VERSION } from './seal.ts'
 
 /** `condemned`: no root reaches the object. It can still be read, and counts as absent for uploads. */
 export type ObjectState = 'live' | 'condemned'
@@ -26,6 +27,7 @@ export interface ObjectRecord extends ObjectPlace, LinePlace {
   readonly previous?: PreviousPlace
 }
 
+const WHAT = 'an object record'
 const CONDEMNED_BIT = 1
 const PREVIOUS_BIT = 2
 const BODY_BYTES = 40
@@ -57,22 +59,30 @@ export function encodeObjectRecord(key: Uint8Array, record: ObjectRecord): Uint8
 }
 
 export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectRecord {
-  const reader = open(key, value, 'an object record')
-  const flags = reader.u8()
+  checkSealed(key, value, WHAT)
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.length)
+  const hasPrevious = (bytes[1] & PREVIOUS_BIT) !== 0
+  if (bytes.length !== BODY_BYTES + (hasPrevious ? PREVIOUS_BYTES : 0) + CRC_BYTES)
+    throw corrupt(`${WHAT} is cut short`)
   const record: ObjectRecord = {
-    state: (flags & CONDEMNED_BIT) === 0 ? 'live' : 'condemned',
-    epoch: reader.u32(),
-    sequence: reader.u48(),
-    ordinal: reader.u32(),
-    blockStart: reader.u32(),
-    blockStoredBytes: reader.u32(),
-    blockRawBytes: reader.u32(),
-    lineStart: reader.u32(),
-    textBytes: reader.u32(),
-    textCrc32: reader.u32(),
+    state: (bytes[1] & CONDEMNED_BIT) === 0 ? 'live' : 'condemned',
+    epoch: bytes.readUInt32LE(2),
+    sequence: bytes.readUIntLE(6, 6),
+    ordinal: bytes.readUInt32LE(12),
+    blockStart: bytes.readUInt32LE(16),
+    blockStoredBytes: bytes.readUInt32LE(20),
+    blockRawBytes: bytes.readUInt32LE(24),
+    lineStart: bytes.readUInt32LE(28),
+    textBytes: bytes.readUInt32LE(32),
+    textCrc32: bytes.readUInt32LE(36),
   }
-  if ((flags & PREVIOUS_BIT) === 0) return record
-  return { ...record, previous: { fromLayout: reader.u48(), sequence: reader.u48(), ordinal: reader.u32() } }
+  if (!hasPrevious) return record
+  const previous = {
+    fromLayout: bytes.readUIntLE(BODY_BYTES, 6),
+    sequence: bytes.readUIntLE(BODY_BYTES + 6, 6),
+    ordinal: bytes.readUInt32LE(BODY_BYTES + 12),
+  }
+  return { ...record, previous }
 }
 
 /** The place of the object for a reader of this layout. A merge switches for all of its objects at one layout. */

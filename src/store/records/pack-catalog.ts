@@ -50,6 +50,13 @@ export class PackCatalog {
    * where objects lie.
    */
   async pack(project: ProjectView, sequence: number): Promise<Pack> {
+    const pack = await this.packOfAnyLayout(project, sequence)
+    if (pack.record.activeAt > project.layout) throw new OutdatedViewError()
+    return pack
+  }
+
+  /** The same, also if the pack holds its objects only from a later layout on: its lines are there already. */
+  async packOfAnyLayout(project: ProjectView, sequence: number): Promise<Pack> {
     const { projectId, generation, layout } = project
     const cacheKey = `${generation}\0${sequence}\0${layout}\0${projectId}`
     const pack = await this.#packs.get(cacheKey, async () => {
@@ -58,7 +65,6 @@ export class PackCatalog {
       if (value === undefined) return this.#noPack(project, sequence)
       return packOf(projectId, sequence, decodePackRecord(key, value))
     })
-    if (pack.record.activeAt > layout) throw new OutdatedViewError()
     // The owned objects are known only once the pack is applied; until then they are looked up each time.
     if (pack.record.owned === undefined) this.#packs.delete(cacheKey)
     return pack

@@ -19,12 +19,17 @@ export function versionOf(key: Uint8Array, value: Uint8Array): number | undefine
   return stored === crc32(body, crc32(key)) ? value[0] : undefined
 }
 
-/** The fields of a value. Throws `corrupt_data` for a damaged one and for another version. */
-export function open(key: Uint8Array, value: Uint8Array, what: string): ByteReader {
+/** Throws `corrupt_data` for a damaged value and for another version. */
+export function checkSealed(key: Uint8Array, value: Uint8Array, what: string): void {
   const version = versionOf(key, value)
   if (version === undefined) throw corrupt(`${what} does not match its CRC-32`)
   if (version !== RECORD_VERSION)
     throw corrupt(`${what} has version ${version}; this release reads version ${RECORD_VERSION}`)
+}
+
+/** The fields of a value. Throws `corrupt_data` for a damaged one and for another version. */
+export function open(key: Uint8Array, value: Uint8Array, what: string): ByteReader {
+  checkSealed(key, value, what)
   const reader = new ByteReader(value.subarray(0, -4), what)
   reader.u8()
   return reader

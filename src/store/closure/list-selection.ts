@@ -1,0 +1,113 @@
+import { Yielder } from '../../async/yielder.ts'
+import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { IdSet } from '../../object/id-set.ts'
+import type { Fragment, Selection, SelectionReadOptions } from '../../object/selection.ts'
+import { type Segment, segmentsOf } from '../pack/segment.ts'
+import type { SegmentReader } from '../pack/segment-reader.ts'
+import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+import { firstIds } from './graph-selection.ts'
+import type { PlacedObjects } from './placed-objects.ts'
+
+/** Segments that an answer holds at a time. */
+const SEGMENTS_AT_ONCE = 64
+/** One wanted object in so many: then few blocks of the pack are not needed. */
+const DENSE_SHARE = 16
+/** Packs whose records are looked up ahead. */
+const PACKS_AT_ONCE = 16
+
+export interface ListParts {
+  readonly catalog: PackCatalog
+  readonly reader: SegmentReader
+}
+
+/** The objects of a list by pack, and what is known of the rest. */
+export interface ListedObjects {
+  readonly project: ProjectView
+  readonly packs: ReadonlyMap<number, PlacedObjects>
+  /** The first ids that are not held. */
+  readonly missing: IdSet
+  readonly missingCount: number
+  readonly textBytes: number
+}
+
+/**
+ * Objects of a list, read by the places in their records: the blocks that hold them and nothing else. Only where a list
+ * wants much of a pack are its tables read.
+ */
+export class ListSelection implements Selection {
+  readonly objects: number
+  readonly missing: number
+  readonly textBytes: number
+  readonly heldBytes: number
+  readonly #parts: ListParts
+  readonly #listed: ListedObjects
+  readonly #buffers: AnswerBuffers
+
+  constructor(parts: ListParts, listed: ListedObjects) {
+    let [objects, heldBytes] = [0, listed.missing.memoryBytes]
+    for (const placed of listed.packs.values()) {
+      objects += placed.count
+      heldBytes += placed.memoryBytes
+    }
+    this.objects = objects
+    this.heldBytes = heldBytes
+    this.missing = listed.missingCount
+    this.textBytes = listed.textBytes
+    this.#parts = parts
+    this.#listed = listed
+    this.#buffers = parts.reader.memory.open()
+  }
+
+  get roomBytes(): number {
+    return this.#buffers.roomBytes
+  }
+
+  missingIds(limit: number): Promise<readonly string[]> {
+    return Promise.resolve(firstIds(this.#listed.missing, limit))
+  }
+
+  lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    const { catalog, reader } = this.#parts
+    const lines = reader.lines(this.#segments(), { signal, buffers: this.#buffers })
+    return catalog.reading(this.#listed.project, lines)
+  }
+
+  fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
+    const { catalog, reader } = this.#parts
+    const fragments = reader.fragments(this.#segments(), { signal, buffers: this.#buffers })
+    return catalog.reading(this.#listed.project, fragments)
+  }
+
+  release(): void {
+    this.#buffers.end()
+  }
+
+  async *#segments(): AsyncGenerator<readonly Segment[]> {
+    const { catalog, reader } = this.#parts
+    const { project, packs } = this.#listed
+    const yielder = new Yielder(reader.environment)
+    const sequences = [...packs.keys()].sort((a, b) => a - b)
+    let batch: Segment[] = []
+    for (let first = 0; first < sequences.length; first += PACKS_AT_ONCE) {
+      const some = sequences.slice(first, first + PACKS_AT_ONCE)
+      const found = await Promise.all(some.map((sequence) => catalog.packOfAnyLayout(project, sequence)))
+      for (const pack of found) {
+        for await (const segment of this.#segmentsOf(pack, packs.get(pack.sequence) as PlacedObjects, yielder)) {
+          if (batch.push(segment) < SEGMENTS_AT_ONCE) continue
+          yield batch
+          batch = []
+        }
+      }
+    }
+    if (batch.length > 0) yield batch
+  }
+
+  /** Of a pack of which much is wanted, most blocks pass as they are stored, which takes its tables. */
+  async *#segmentsOf(pack: Pack, placed: PlacedObjects, yielder: Yielder): AsyncGenerator<Segment> {
+    const { objects } = pack.record
+    if (placed.count * DENSE_SHARE < objects) return yield* placed.segments(pack.source, yielder)
+    yield* segmentsOf(await this.#parts.catalog.tables(pack), placed.ordinals(objects), pack.source)
+    return undefined
+  }
+}
