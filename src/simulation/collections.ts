@@ -56,9 +56,7 @@ export class CollectionBook {
     return (
       this.#collections.some(
         (collection) =>
-          collection.start < span.end &&
-          !this.#isUndone(collection, span) &&
-          this.#mayTake(id, collection, span),
+          collection.start < span.end && !this.#isUndone(collection, span) && this.#mayTake(id, collection, span),
       ) || this.mayBeFreed(id, { start: -1 }, span)
     )
   }
@@ -95,9 +93,7 @@ export class CollectionBook {
     const uploads = this.#parts.uploads()
     const roots = this.#parts.rootsIn({ ...collection, end: Math.min(collection.end, end) })
     if (roots.some((root) => this.#leads([root.rootId], root, collection, id))) return false
-    const young = uploads.filter(
-      (upload) => upload.outcome === 'acknowledged' && this.#isYoung(upload, collection),
-    )
+    const young = uploads.filter((upload) => upload.outcome === 'acknowledged' && this.#isYoung(upload, collection))
     return !young.some((upload) => {
       const own = [...upload.texts.keys()].filter((one) => isFirstOf(upload, one, uploads))
       return this.#leads(own, upload, collection, id)
@@ -123,10 +119,7 @@ export class CollectionBook {
       upload.end < collection.start &&
       this.#collections.every(
         (other) =>
-          other === collection ||
-          other.start > collection.start ||
-          other.end < upload.start ||
-          other.start > since.end,
+          other === collection || other.start > collection.start || other.end < upload.start || other.start > since.end,
       )
     )
   }
