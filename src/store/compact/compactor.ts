@@ -10,7 +10,7 @@ import type { Closure, PackSelection } from '../closure/closure.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import type { Pack } from '../records/pack-catalog.ts'
 import type { ProjectView, StoredProject } from '../records/project-view.ts'
-import { decodePackRecord, isActive, type PackRecord } from '../records/pack-record.ts'
+import { decodePackRecord, isActive, isRetired, type PackRecord } from '../records/pack-record.ts'
 import { viewProject } from '../records/projects.ts'
 import { type BeginParts, beginMerge } from './begin-merge.ts'
 import { dropRetired } from './drop-retired.ts'
@@ -38,6 +38,11 @@ interface ActivePack extends PackSize {
   readonly mergedAt: number
 }
 
+interface ProjectPacks {
+  readonly active: readonly ActivePack[]
+  readonly retiredBytes: number
+}
+
 /** One compaction of a project. */
 interface Compacting {
   readonly pace: Pace
@@ -60,12 +65,11 @@ export class PackCompactor implements GraphCompactor {
     if (project === undefined) return undefined
     const compacting = { pace: new Pace(environment, processorShare), signal, readRoots: once(roots) }
     await finishMerge(this.#parts, project, compacting.pace, signal)
-    const sizes = await this.#sizes(projectId, signal)
+    const { active: sizes } = await this.#packs(projectId, signal)
     const before = measured(sizes)
     // Packs that come meanwhile wait for the next compaction: otherwise steady uploads would keep this one from its end.
     const last = Math.max(...sizes.map(({ sequence }) => sequence))
     const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
-    let retiredBytes = 0
     let stopped: CompactionReport['stopped'] = null
     while (stopped === null) {
       const chosen = await this.#choose(projectId, { all, last }, signal)
@@ -77,11 +81,11 @@ export class PackCompactor implements GraphCompactor {
       if (outcome !== 'merged') break
       progress.merges++
       progress.storedBytes += bytes
-      retiredBytes += bytes
       onProgress?.({ ...progress })
     }
     await plans.renew(projectId, compacting.readRoots, signal)
-    const after = measured(await this.#sizes(projectId, signal))
+    const { active, retiredBytes } = await this.#packs(projectId, signal)
+    const after = measured(active)
     return {
       merges: progress.merges,
       packsBefore: before.packs,
@@ -132,9 +136,8 @@ export class PackCompactor implements GraphCompactor {
     const project = await viewProject(records, projectId, signal)
     if (project === undefined) return undefined
     const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
-    const old = (await this.#sizes(projectId, signal)).filter(
-      ({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore,
-    )
+    const { active } = await this.#packs(projectId, signal)
+    const old = active.filter(({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore)
     const packs: Pack[] = []
     for (const sequence of choosePacks(old, { all })) packs.push(await catalog.pack(project, sequence))
     return packs.length === 0 ? undefined : { project, packs }
@@ -179,19 +182,21 @@ export class PackCompactor implements GraphCompactor {
     return closures
   }
 
-  /** The active packs, as their records are now. */
-  async #sizes(projectId: string, signal: AbortSignal): Promise<ActivePack[]> {
+  /** The active packs, as their records are now, and the bytes of those that wait for their removal. */
+  async #packs(projectId: string, signal: AbortSignal): Promise<ProjectPacks> {
     const { records } = this.#parts
     const project = await viewProject(records, projectId, signal)
-    if (project === undefined) return []
-    const packs: ActivePack[] = []
+    const active: ActivePack[] = []
+    let retiredBytes = 0
+    if (project === undefined) return { active, retiredBytes }
     for await (const entries of records.range(keyBounds('pack', projectId, project.generation), { signal })) {
       for (const { key, value } of entries) {
         const record = decodePackRecord(key, value)
-        if (isActive(record, project.layout)) packs.push(activePack(parseHex(keyParts(key)[2]), record))
+        if (isActive(record, project.layout)) active.push(activePack(parseHex(keyParts(key)[2]), record))
+        else if (isRetired(record, project.layout)) retiredBytes += record.packBytes
       }
     }
-    return packs
+    return { active, retiredBytes }
   }
 }
 

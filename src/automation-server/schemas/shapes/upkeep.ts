@@ -176,7 +176,10 @@ export const COMPACTION_REPORT: NamedShape<CompactionReport> = named(
       packsAfter: described(COUNT, 'Packs after.'),
       storedBytesBefore: described(COUNT, 'Their bytes before.'),
       storedBytesAfter: described(COUNT, 'Their bytes after.'),
-      retiredBytes: described(COUNT, 'Bytes of replaced packs, which leave the disk a day later.'),
+      retiredBytes: described(
+        COUNT,
+        'Bytes of all replaced packs that are still on the disk, which they leave a day after they were replaced.',
+      ),
       stopped: nullable(oneOf(['storageFull']), 'Why it stopped before the end; `null` if it came to the end.'),
     },
     'The result of a compaction.',
