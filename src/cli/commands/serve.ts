@@ -72,7 +72,7 @@ export function serveCommand(): Command {
     .addOption(
       new Option(
         '--body-bytes-per-second-min <n>',
-        'the slowest body that is accepted, over any 20 s that the server waits for it; 0 for any (default: 500)',
+        'the minimum rate of a request body, over any 20 s that the server waits for it; 0 for no minimum (default: 500)',
       ).argParser(wholeNumber),
     )
     .addOption(

@@ -92,7 +92,7 @@ function listCommand(): Command {
   return new Command('list')
     .summary('list issued tokens')
     .description(
-      'Show the tokens that were issued, the oldest first; those that expired more than 30 days ago are forgotten.',
+      'Show the tokens that were issued, the oldest first; tokens that expired more than 30 days ago are omitted.',
     )
     .addOption(dataOption())
     .addOption(jsonOption('print one JSON object a line'))

@@ -16,7 +16,7 @@ Examples:
   stowage version prune 'Town hall' --keep-last 20 --dry-run
   stowage download $(stowage version list 'Town hall' --json | head -1 | jq -r .rootObjectId) -o latest.txt
 
-A version records that a model had the graph below one object. A new version starts the automations that wait for one.
+A version records one state of a model: the graph below one root object. A new version starts the automations that wait for one.
 "stowage upload --model NAME --message TEXT" uploads and creates the version at once.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`

@@ -47,7 +47,7 @@ export function addConnectionOptions(command: Command): void {
     .addOption(
       new Option(
         '--request-burst <n>',
-        'with it, requests of one account at once (default: those of ten seconds)',
+        "requests of one account that may arrive at once (default: ten seconds' worth)",
       ).argParser(positiveInteger),
     )
     .addOption(
