@@ -25,7 +25,7 @@ interface CompactOptions extends ConnectOptions {
 export function compactCommand(): Command {
   const command = new Command('compact')
     .summary('merge packs, and give the space of collected objects back')
-    .description('Merge small packs, and packs with much that was collected.')
+    .description('Merge small packs, and packs with many freed objects.')
   return addConnectOptions(command)
     .addOption(new Option('--all', 'merge all packs, not only the fewest that keep their number low'))
     .addOption(jsonOption('print one JSON object a project'))

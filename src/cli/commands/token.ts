@@ -126,8 +126,8 @@ function nameProjects(projects: Readonly<Record<string, AccessRight>>): string {
 
 function revokeCommand(): Command {
   return new Command('revoke')
-    .summary('take a token back')
-    .description('Take a token back. A running server refuses it within a second.')
+    .summary('revoke a token')
+    .description('Revoke a token. A running server refuses it within a second.')
     .argument('<jti>', "the token's id, as the list shows it")
     .addOption(dataOption())
     .addOption(jsonOption('print {"revoked": <jti>}'))

@@ -21,14 +21,14 @@ const LOG_INTERVAL_MS = 10_000
 export function addConnectionOptions(command: Command): void {
   command
     .addOption(
-      new Option('--connections-max <n>', 'connections at a time; beyond that the longest waiting gives way')
+      new Option('--connections-max <n>', 'connections at a time; beyond that the longest waiting one is closed')
         .argParser(positiveInteger)
         .default(1_000),
     )
     .addOption(
       new Option(
         '--waiting-per-address-max <n>',
-        'connections of one address without a complete request; beyond that its longest waiting is closed',
+        'connections of one address without a complete request; beyond that the longest waiting one is closed',
       )
         .argParser(positiveInteger)
         .default(100),
