@@ -22,7 +22,7 @@ export interface CollectedAmount {
   readonly byCause: {
     /** No version and no pin led to them at any collection. */
     readonly neverReferenced: ObjectAmount
-    /** A version or a pin led to them that is gone. */
+    /** A version or a pin that is gone led to them. */
     readonly oldVersion: ObjectAmount
     /** Lines of objects that another pack holds as well. */
     readonly replaced: ObjectAmount

@@ -54,7 +54,7 @@ const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
       byCause: object(
         {
           neverReferenced: described(OBJECT_AMOUNT, 'No version and no pin led to them at any collection.'),
-          oldVersion: described(OBJECT_AMOUNT, 'A version or a pin led to them that is gone.'),
+          oldVersion: described(OBJECT_AMOUNT, 'A version or a pin that is gone led to them.'),
           replaced: described(OBJECT_AMOUNT, 'Lines of objects that another pack holds as well.'),
         },
         'The same, divided by the cause.',
