@@ -13,7 +13,7 @@ import { IdSet } from '../object/id-set.ts'
 import { type HaveOutcome, MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
 import { StowageError } from '../errors.ts'
 import type { RecordStore } from '../storage/backend.ts'
-import { closureDigest, countObjects, isCompleteSinceRoot, withoutClosures, type Closure } from './closure/closure.ts'
+import { countObjects, isCompleteSinceRoot, placesDigest, withoutClosures, type Closure } from './closure/closure.ts'
 import type { MemoryBudget, MemoryLease, Party } from '../memory/memory-budget.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
@@ -22,6 +22,7 @@ import { PlacedObjects } from './closure/placed-objects.ts'
 import { type FoundRoot, SharedWalks } from './closure/shared-walks.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation, readObjects } from './records/locator.ts'
 import type { ObjectRecord } from './records/object-record.ts'
+import { isRetired } from './records/pack-record.ts'
 import type { PackCatalog } from './records/pack-catalog.ts'
 import type { ProjectView } from './records/project-view.ts'
 import type { PlanCache } from './plan/plan-cache.ts'
@@ -164,7 +165,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const plan = await inTime(making, waitMs, environment)
     signal.throwIfAborted()
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, catalog, reader, project, have)
-    const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
+    const facts = { missing: closure.missing, closureDigest: closure.digest, have }
     return new GraphSelection(catalog, reader, project, { packs, root: closure.root }, facts)
   }
 
@@ -181,7 +182,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       subtracted.map((had) => had.packs),
     )
     if (countObjects(packs) > Math.max(1, countObjects(closure.packs) * DELTAS_SHARE_MAX)) return undefined
-    const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
+    const facts = { missing: closure.missing, closureDigest: closure.digest, have }
     return new DeltaSelection(
       this.#parts,
       { project: root.project, packs, newer: closure.root, older: subtracted[0].root },
@@ -229,7 +230,18 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
 
   async #closureOf(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const plan = await this.#parts.plans.find(root.project, root.rootId, '', signal)
-    return plan?.tables.closure ?? (await this.#walks.walk(root, signal)).closure
+    const planned = plan?.tables.closure
+    if (planned !== undefined && (await this.#liesInLayout(planned, root.project))) return planned
+    return (await this.#walks.walk(root, signal)).closure
+  }
+
+  /** Whether no pack of it was merged: closures are compared place by place. */
+  async #liesInLayout({ packs }: Closure, project: ProjectView): Promise<boolean> {
+    for (const { sequence } of packs) {
+      const { record } = await this.#parts.catalog.pack(project, sequence)
+      if (isRetired(record, project.layout)) return false
+    }
+    return true
   }
 
   async #findRoot(
@@ -280,7 +292,7 @@ function haveOutcome(
   isMerged: boolean,
 ): HaveOutcome['outcome'] {
   if (closure === undefined) return 'unknown'
-  if (digest !== undefined) return closureDigest(closure.packs) === digest ? 'subtracted' : 'digest-mismatch'
+  if (digest !== undefined) return closure.digest === digest ? 'subtracted' : 'digest-mismatch'
   // The number of a merged pack does not tell what arrived before what.
   if (isMerged) return 'incomplete'
   return isCompleteSinceRoot(closure) ? 'subtracted' : 'incomplete'
@@ -289,7 +301,7 @@ function haveOutcome(
 /** Names the subtracted closures, so that a plan is reused only for the same ones. */
 function variantOf(closures: readonly Closure[]): string {
   if (closures.length === 0) return ''
-  const digests = closures.map(({ packs }) => closureDigest(packs)).sort()
+  const digests = closures.map(({ packs }) => placesDigest(packs)).sort()
   return createHash('sha256').update(digests.join()).digest('hex').slice(0, 32)
 }
 

@@ -217,9 +217,7 @@ const IN_READING: readonly Mutant[] = [
   {
     name: 'what a client has is subtracted whatever its digest says',
     path: READER,
-    replace: [
-      ["return closureDigest(closure.packs) === digest ? 'subtracted' : 'digest-mismatch'", "return 'subtracted'"],
-    ],
+    replace: [["return closure.digest === digest ? 'subtracted' : 'digest-mismatch'", "return 'subtracted'"]],
   },
   {
     name: 'what a client has is subtracted though parts of it came later',

@@ -87,7 +87,7 @@ export class ClosureWalk {
   }
 
   /** The closure of an object. */
-  async from({ sequence, ordinal }: Place): Promise<Closure> {
+  async from({ sequence, ordinal }: Place): Promise<Omit<Closure, 'digest'>> {
     await this.reach([{ sequence, ordinal }])
     return {
       root: { sequence, ordinal },

@@ -26,6 +26,8 @@ export interface Closure {
   readonly absentClaims: IdSet
   /** The ids of all packs before this number could be found when the walk began. */
   readonly sequence: number
+  /** Names the contents: `contentDigest`. */
+  readonly digest: string
 }
 
 export function countObjects(packs: readonly PackSelection[]): number {
@@ -43,11 +45,10 @@ export function closureBytes({ packs, missing, absentClaims }: Closure): number 
 }
 
 /**
- * Names the set of objects: the SHA-256 of the packs and, for each, the bitmap of its objects. Each object lies in
- * exactly one pack for as long as that pack lives, so two closures have the same digest exactly when they hold the same
- * objects, and no id has to be hashed or sorted.
+ * Names the set of objects by their places: the SHA-256 of the packs and, for each, the bitmap of its objects. After a
+ * merge of packs the same objects have another name.
  */
-export function closureDigest(packs: readonly PackSelection[]): string {
+export function placesDigest(packs: readonly PackSelection[]): string {
   const hash = createHash('sha256')
   for (const { packId, wanted } of packs) hash.update(packId, 'hex').update(wanted.bytes)
   return hash.digest('hex').slice(0, 32)

@@ -9,7 +9,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
-import { type Closure, closureBytes, closureDigest, countObjects, packsBytes } from '../closure/closure.ts'
+import { type Closure, closureBytes, countObjects, packsBytes, placesDigest } from '../closure/closure.ts'
 import { planBlobName, planKey } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
@@ -112,7 +112,7 @@ export class PlanCache {
   make(order: PlanRequest, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan | undefined> {
     const { projectId, generation } = order.project
     const key = planKey(projectId, generation, rootId, variant)
-    const name = `${closureDigest(order.closure.packs)}\0${nameOf(key)}`
+    const name = `${placesDigest(order.closure.packs)}\0${nameOf(key)}`
     const running = this.#making.get(name)
     if (running !== undefined) return running
     if (this.#making.size >= PLANS_WAITING_MAX) return Promise.resolve(undefined)

@@ -151,7 +151,7 @@ export async function decodePlanTables(bytes: Uint8Array, environment: Environme
   const rows = Object.fromEntries(columns) as unknown as PlanRows
   const missing = await readIds(reader, yielder, environment.hashKey)
   const absentClaims = await readIds(reader, yielder, environment.hashKey)
-  const closure = reader.u8() === 1 ? readClosure(reader, missing, absentClaims) : undefined
+  const closure = reader.u8() === 1 ? readClosure(reader, { missing, absentClaims, digest: closureDigest }) : undefined
   return { rows, packs, closureDigest, closure, missing, absentClaims }
 }
 
@@ -168,7 +168,7 @@ function writeClosure(writer: ByteWriter, { root, packs, sequence }: Closure): v
   for (const pack of packs) writer.u48(pack.sequence).bytes(Buffer.from(pack.packId, 'hex')).sized(pack.wanted.bytes)
 }
 
-function readClosure(reader: ByteReader, missing: IdSet, absentClaims: IdSet): Closure {
+function readClosure(reader: ByteReader, facts: Pick<Closure, 'missing' | 'absentClaims' | 'digest'>): Closure {
   const sequence = reader.u48()
   const root = { sequence: reader.u48(), ordinal: reader.u32() }
   const packs: PackSelection[] = []
@@ -179,7 +179,7 @@ function readClosure(reader: ByteReader, missing: IdSet, absentClaims: IdSet): C
       wanted: new Bitmap(Uint8Array.from(reader.sized())),
     })
   }
-  return { root, packs, missing, absentClaims, sequence }
+  return { ...facts, root, packs, sequence }
 }
 
 async function writeIds(writer: ByteWriter, ids: IdSet, yielder: Yielder): Promise<void> {

@@ -3,7 +3,6 @@ import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { Party } from '../../memory/memory-lease.ts'
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
-import { closureDigest } from '../closure/closure.ts'
 import { chosenSegments } from '../closure/graph-selection.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -97,7 +96,7 @@ export class PlanMaker {
     made.tables = {
       rows: this.#rows.followedBy(this.#patchRows),
       packs: this.#packs,
-      closureDigest: closureDigest(closure.packs),
+      closureDigest: closure.digest,
       closure: packs === closure.packs ? closure : undefined,
       missing: closure.missing,
       absentClaims: closure.absentClaims,
