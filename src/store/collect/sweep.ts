@@ -100,7 +100,8 @@ export class Sweep {
     for await (const pack of packsOf(records, this.#project, { signal })) {
       if (pack.record.state === 'committed') continue
       const tables = await catalog.tables(packOf(this.#project.projectId, pack.sequence, pack.record))
-      this.#sortedBytes += BITMAPS_OF_PACK * (pack.record.objects >> 3)
+      this.#sortedBytes +=
+        BITMAPS_OF_PACK * (pack.record.objects >> 3) + pack.value.length + tables.lineBytes.buffer.byteLength
       await this.#memory.set(this.#sortedBytes)
       const sorting = { ...this.#terms, marked: marked.kept.get(pack.sequence) }
       const sorted = await sortPack(this.#parts, this.#project, pack, tables, sorting)

@@ -38,6 +38,12 @@ interface ActivePack extends PackSize {
   readonly mergedAt: number
 }
 
+/** A project with its active packs; none if it does not exist any more. */
+interface Packed {
+  readonly project: ProjectView | undefined
+  readonly sizes: readonly ActivePack[]
+}
+
 /** One compaction of a project. */
 interface Compacting {
   readonly pace: Pace
@@ -60,19 +66,21 @@ export class PackCompactor implements GraphCompactor {
     if (project === undefined) return undefined
     const compacting = { pace: new Pace(environment, processorShare), signal, readRoots: once(roots) }
     await finishMerge(this.#parts, project, compacting.pace, signal)
-    const sizes = await this.#sizes(projectId, signal)
-    const before = measured(sizes)
+    // Records of small packs contain the packs, so they are read as seldom as possible.
+    let packed = await this.#packed(projectId, signal)
+    const before = measured(packed.sizes)
     // Packs that come meanwhile wait for the next compaction: otherwise steady uploads would keep this one from its end.
-    const last = Math.max(...sizes.map(({ sequence }) => sequence))
+    const last = Math.max(...packed.sizes.map(({ sequence }) => sequence))
     const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
     let retiredBytes = 0
     let stopped: CompactionReport['stopped'] = null
     while (stopped === null) {
-      const chosen = await this.#choose(projectId, { all, last }, signal)
+      const chosen = await this.#choose(packed, { all, last })
       if (chosen === undefined) break
       const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
       progress.storedBytesTotal += bytes
       const outcome = await this.#merge(chosen, compacting).catch(storageFull)
+      packed = await this.#packed(projectId, signal)
       if (outcome === 'storageFull') stopped = outcome
       if (outcome !== 'merged') break
       progress.merges++
@@ -81,7 +89,7 @@ export class PackCompactor implements GraphCompactor {
       onProgress?.({ ...progress })
     }
     await plans.renew(projectId, compacting.readRoots, signal)
-    const after = measured(await this.#sizes(projectId, signal))
+    const after = measured(packed.sizes)
     return {
       merges: progress.merges,
       packsBefore: before.packs,
@@ -124,17 +132,13 @@ export class PackCompactor implements GraphCompactor {
   }
 
   async #choose(
-    projectId: string,
+    { project, sizes }: Packed,
     { all, last }: { readonly all: boolean; readonly last: number },
-    signal: AbortSignal,
   ): Promise<{ readonly project: ProjectView; readonly packs: readonly Pack[] } | undefined> {
-    const { records, catalog, epoch } = this.#parts
-    const project = await viewProject(records, projectId, signal)
+    const { catalog, epoch } = this.#parts
     if (project === undefined) return undefined
     const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
-    const old = (await this.#sizes(projectId, signal)).filter(
-      ({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore,
-    )
+    const old = sizes.filter(({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore)
     const packs: Pack[] = []
     for (const sequence of choosePacks(old, { all })) packs.push(await catalog.pack(project, sequence))
     return packs.length === 0 ? undefined : { project, packs }
@@ -180,18 +184,18 @@ export class PackCompactor implements GraphCompactor {
   }
 
   /** The active packs, as their records are now. */
-  async #sizes(projectId: string, signal: AbortSignal): Promise<ActivePack[]> {
+  async #packed(projectId: string, signal: AbortSignal): Promise<Packed> {
     const { records } = this.#parts
     const project = await viewProject(records, projectId, signal)
-    if (project === undefined) return []
-    const packs: ActivePack[] = []
+    const sizes: ActivePack[] = []
+    if (project === undefined) return { project, sizes }
     for await (const entries of records.range(keyBounds('pack', projectId, project.generation), { signal })) {
       for (const { key, value } of entries) {
         const record = decodePackRecord(key, value)
-        if (isActive(record, project.layout)) packs.push(activePack(parseHex(keyParts(key)[2]), record))
+        if (isActive(record, project.layout)) sizes.push(activePack(parseHex(keyParts(key)[2]), record))
       }
     }
-    return packs
+    return { project, sizes }
   }
 }
 

@@ -29,13 +29,16 @@ export interface FinishParts {
   readonly epoch: () => Promise<number>
 }
 
-/** The merged pack of a merge under way, with the records of the packs that it replaces. */
+/** What a merge needs of the packs that it replaces: not their contents, which may lie in the record. */
+type MergedSource = Pick<PackRecord, 'owned' | 'reached' | 'packBytes'>
+
+/** The merged pack of a merge under way, with the packs that it replaces. */
 interface OpenMerge {
   readonly project: StoredProject
   readonly merge: MergeRecord
   readonly record: PackRecord
   readonly tables: PackTables
-  readonly sources: ReadonlyMap<number, PackRecord>
+  readonly sources: ReadonlyMap<number, MergedSource>
 }
 
 type Ownership = Pick<PackRecord, 'owned' | 'condemned' | 'reached'>
@@ -75,12 +78,13 @@ async function openMerge(
   if (record === undefined) throw corrupt(`the record of the merged pack ${merge.sequence} is missing`)
   if (record.state !== 'merging') return undefined
   const tables = await catalog.tables(packOf(projectId, merge.sequence, record))
-  const sources = new Map<number, PackRecord>()
+  const sources = new Map<number, MergedSource>()
   for (const sequence of record.sources) {
     const source = await readPack(records, project, sequence)
     if (source === undefined)
       throw corrupt(`the record of pack ${sequence} is missing, though a merge of it is under way`)
-    sources.set(sequence, source)
+    const { owned, reached, packBytes } = source
+    sources.set(sequence, { owned, reached, packBytes })
   }
   return { project, merge, record, tables, sources }
 }
