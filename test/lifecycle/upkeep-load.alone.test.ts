@@ -20,7 +20,8 @@ const CLIENTS = 32
 const PROJECT = 'house'
 const PAGE_BYTES = 4 * MB
 const PROCESSOR_SHARE = 0.5
-const RESIDENT_MB_MAX = 300
+/** Without mapped files, of which the database has up to 128 MB: how many of them are resident, the system decides. */
+const MEMORY_MB_MAX = 300
 /**
  * Of the middle one of the rounds: other programs on the machine slow one down, and not most of them. What holds requests up, such as one commit that
  * blocks the others or a long turn of the event loop, does so in each round.
@@ -46,6 +47,7 @@ test(`${CLIENTS} clients upload and download for ${SECONDS} s while objects are 
     await rm(folder, { recursive: true, force: true })
   })
   await server.start()
+  await server.call('memory')
   const load = new Load(server.url, PROJECT, CLIENTS)
   const ended = load.failure().then(() => Promise.reject(new Error('the load ended too early')))
   const within = <T>(work: Promise<T>): Promise<T> => Promise.race([work, ended])
@@ -61,17 +63,17 @@ test(`${CLIENTS} clients upload and download for ${SECONDS} s while objects are 
     t.diagnostic(`single objects: p99 ${withoutMs.toFixed(0)} ms without, ${duringMs.toFixed(0)} ms during`)
   }
   await load.stop()
-  const { residentBytesMax } = await server.call('memory')
-  const megabytes = Math.round(residentBytesMax / MB)
+  const { residentBytesMax, ownBytesMax } = await server.call('memory')
+  const [resident, own] = [residentBytesMax, ownBytesMax].map((bytes) => Math.round(bytes / MB))
   t.diagnostic(
-    `${load.steps} uploads and downloads, ${load.latencies.length} single objects; ${done.collections} collections freed ${done.freed} objects, ${done.merges} merges; ${megabytes} MB at most`,
+    `${load.steps} uploads and downloads, ${load.latencies.length} single objects; ${done.collections} collections freed ${done.freed} objects, ${done.merges} merges; at most ${own} MB of memory, ${resident} MB with mapped files`,
   )
   const [, middle] = ratios.toSorted((a, b) => a - b)
   assert.ok(
     middle < P99_RATIO_MAX,
     `p99 during upkeep is ${ratios.map((ratio) => ratio.toFixed(1)).join(', ')} times as long`,
   )
-  assert.ok(megabytes < RESIDENT_MB_MAX, `${megabytes} MB`)
+  assert.ok(own < MEMORY_MB_MAX, `${own} MB`)
 })
 
 /** Until the time is up, and until something was freed and merged since the beginning. */
