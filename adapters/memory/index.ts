@@ -1,14 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import {
-  type BlobInfo,
-  type CallOptions,
-  type Change,
-  type CommitResult,
-  CORE_RECORD_LIMITS,
-  type Entry,
-  type RangeBounds,
-  type RecordLimits,
-  type StorageBackend,
+import type {
+  BlobInfo,
+  CallOptions,
+  Change,
+  CommitResult,
+  Entry,
+  RangeBounds,
+  StorageBackend,
 } from '../../src/storage/backend.ts'
 import type { BlobDriver, RecordDriver } from '../../src/storage/driver.ts'
 import { guardedBackend } from '../../src/storage/guard.ts'
@@ -18,8 +16,6 @@ import { OrderedMap } from './ordered-map.ts'
 /** Entries that are handled before others get a turn of the event loop. */
 const SLICE_ENTRIES = 2_000
 const RANGE_BATCH_ENTRIES = 1_000
-/** Each commit runs in one turn of the event loop. */
-const LIMITS: RecordLimits = { ...CORE_RECORD_LIMITS, commitEntriesMax: 1_000, commitBytesMax: 4 * 1_048_576 }
 
 /**
  * Everything in the memory of this process: for tests, and for data that may be lost. Nothing outlives `close`.
@@ -34,7 +30,6 @@ const LIMITS: RecordLimits = { ...CORE_RECORD_LIMITS, commitEntriesMax: 1_000, c
  */
 export function memoryBackend(): StorageBackend {
   return guardedBackend({
-    limits: LIMITS,
     isPersistent: false,
     open: async () => ({ records: new MemoryRecords(), blobs: new MemoryBlobs(), close: async () => undefined }),
   })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryBackend } from '../../../adapters/memory/index.ts'
+import { filesystemBackend } from '../../../adapters/filesystem/index.ts'
 import { CORE_RECORD_LIMITS, type StorageBackend } from '../../../src/storage/backend.ts'
+import { folderInMemory } from '../../support/folder.ts'
 import { assertSound, openStore } from '../support.ts'
 import { assertHolds, compact, history, PROJECT, smallest, uploaded } from './support.ts'
 
@@ -43,8 +44,10 @@ async function commitsOf(backend: StorageBackend): Promise<{ readonly commits: n
   return counted
 }
 
-test('a merge moves a thousand objects in one commit, and retires dozens of packs in one, where the storage takes it', async () => {
-  const { commits, keysMax } = await commitsOf(memoryBackend())
+test('a merge moves a thousand objects in one commit, and retires dozens of packs in one, where the storage takes it', async (t) => {
+  const backend = filesystemBackend({ path: folderInMemory(t) })
+  t.after(() => backend.close())
+  const { commits, keysMax } = await commitsOf(backend)
   const atMost = Math.ceil(OBJECTS / 1_000) + Math.ceil(PACKS / 32) + OTHER_COMMITS
   assert.ok(commits <= atMost, `${commits} commits; at most ${atMost} were expected`)
   assert.ok(keysMax > CORE_RECORD_LIMITS.commitEntriesMax)

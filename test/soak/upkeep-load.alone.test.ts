@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MB } from '../../src/limits.ts'
 import { eventually } from '../support/patience.ts'
-import { KillableServer } from './kill-rounds.ts'
+import { KillableServer } from '../lifecycle/kill-rounds.ts'
 import { type Latency, Load } from './upkeep-load.ts'
 
 /*
@@ -14,7 +14,7 @@ import { type Latency, Load } from './upkeep-load.ts'
  * objects are collected and packs are merged.
  */
 
-const SECONDS = Number(process.env.STOWAGE_UPKEEP_LOAD_SECONDS ?? 30)
+const SECONDS = Number(process.env.STOWAGE_UPKEEP_LOAD_SECONDS ?? 600)
 const ROUNDS = 3
 const CLIENTS = 32
 const PROJECT = 'house'
