@@ -47,7 +47,7 @@ export {
 } from './events/events.ts'
 export type { ServiceListener } from './events/event-dispatcher.ts'
 export type { ServiceState, ServiceStatus } from './service/status.ts'
-export type { MemoryInUse, ProjectQuota } from './object/graph-store.ts'
+export type { MemoryInUse, ProjectQuota, ProjectSize, ProjectTotals, StoreTotals } from './object/graph-store.ts'
 export type { TrustProxy } from './http/client-address.ts'
 export { answerClientErrors } from './http/client-errors.ts'
 export { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from './http/connection-limits.ts'

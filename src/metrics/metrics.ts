@@ -1,6 +1,6 @@
 import type { Counter, Gauge, Registry } from 'prom-client'
 import type { ServiceEvent } from '../events/events.ts'
-import type { MemoryInUse } from '../object/graph-store.ts'
+import type { MemoryInUse, ProjectTotals, StoreTotals } from '../object/graph-store.ts'
 import type { ObjectService } from '../service/object-service.ts'
 import type { ServiceStatus } from '../service/status.ts'
 import { loadPromClient } from './prom-client.ts'
@@ -10,7 +10,7 @@ export interface MetricsOptions {
   /** The host's. Two services on one registry need different prefixes. */
   readonly registry: Registry
   /** The service to measure. */
-  readonly service: Pick<ObjectService, 'subscribe' | 'status'>
+  readonly service: Pick<ObjectService, 'subscribe' | 'status' | 'totals'>
   /** The prefix of all names. `stowage_` by default. */
   readonly prefix?: string
 }
@@ -25,8 +25,9 @@ export interface Metrics {
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 /**
- * Counts the events of a service in the registry of the host. Labels are routes, methods, statuses and codes: never a
- * project, an id or anything else that clients choose. Throws an `Error` if the package `prom-client` is not installed,
+ * Counts the events of a service in the registry of the host. Labels are routes, methods, statuses and codes. Only the
+ * gauges of storage have the ids of projects as labels, those of the 100 largest: never another id or anything else that
+ * clients choose. Throws an `Error` if the package `prom-client` is not installed,
  * and prom-client's own error if the registry already has a metric of the same name.
  */
 export function createMetrics(options: MetricsOptions): Metrics {
@@ -38,6 +39,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   try {
     const counted = counters(registry, prefix, names)
     gauges(options, prefix, names)
+    storageGauges(options, prefix, names)
     const unsubscribe = service.subscribe(counted)
     return {
       remove: () => {
@@ -196,4 +198,45 @@ function gauges({ registry, service }: MetricsOptions, prefix: string, names: st
     registry.registerMetric(new NewGauge({ name: `${prefix}${name}`, help, registers: [], collect }))
     names.push(`${prefix}${name}`)
   }
+}
+
+type Amount = readonly [name: string, help: string, member: keyof ProjectTotals]
+
+const AMOUNTS: readonly Amount[] = [
+  ['project_objects', 'Objects of the project; of all but the 100 largest projects without a project.', 'objects'],
+  ['project_json_bytes', 'Their bytes of JSON.', 'jsonBytes'],
+  ['project_stored_bytes', 'Bytes of the active packs of the project.', 'storedBytes'],
+]
+
+/** No project has this id. For Prometheus, such a series lacks the label. */
+const OTHER_PROJECTS = ''
+
+/** What the projects hold. The gauges have no values while that cannot be read. */
+function storageGauges({ registry, service }: MetricsOptions, prefix: string, names: string[]): void {
+  const { Gauge: NewGauge } = loadPromClient()
+  const read = async (): Promise<StoreTotals | undefined> => {
+    if (service.status().state !== 'ready') return undefined
+    // A storage that fails must not take the other metrics along, which tell of it.
+    return service.totals().catch(() => undefined)
+  }
+  const gauge = (name: string, help: string, labelNames: string[], set: (to: Gauge, totals: StoreTotals) => void) => {
+    const collect = async function (this: Gauge): Promise<void> {
+      const totals = await read()
+      this.reset()
+      if (totals !== undefined) set(this, totals)
+      // A gauge without labels is reset to 0.
+      else if (labelNames.length === 0) this.remove()
+    }
+    registry.registerMetric(new NewGauge({ name: `${prefix}${name}`, help, labelNames, registers: [], collect }))
+    names.push(`${prefix}${name}`)
+  }
+  gauge('projects', 'Projects that hold objects.', [], (to, { projects }) => to.set(projects))
+  gauge('uncounted_projects', 'Projects whose records of their size are lost or damaged.', [], (to, totals) =>
+    to.set(totals.uncountedProjects),
+  )
+  for (const [name, help, member] of AMOUNTS)
+    gauge(name, help, ['project'], (to, { largest, others }) => {
+      for (const one of largest) to.set({ project: one.projectId }, one[member])
+      to.set({ project: OTHER_PROJECTS }, others[member])
+    })
 }

@@ -31,7 +31,10 @@ export interface CompactionReport {
   readonly storedBytesBefore: number
   /** Bytes of active packs when it ended. */
   readonly storedBytesAfter: number
-  /** Bytes of retired packs, which leave the disk once no download can read them any more. */
+  /**
+   * Bytes of all retired packs when it ended, those of earlier compactions included. They leave the disk once no
+   * download can read them any more.
+   */
   readonly retiredBytes: number
   /** Why it stopped before the end: the storage is full. `null` if it came to the end. */
   readonly stopped: 'storageFull' | null

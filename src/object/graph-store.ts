@@ -41,11 +41,36 @@ export interface PutOptions extends SignalOptions {
 
 /** How much a project holds: what its packs hold, which an upload adds to. */
 export interface ProjectTotals {
+  /** Objects, with those that were condemned and not freed. */
   readonly objects: number
   /** Bytes of JSON of all objects. */
   readonly jsonBytes: number
   /** Bytes of the packs in storage, compressed, with their tables. */
   readonly storedBytes: number
+}
+
+/** How much a project holds, with its name. */
+export interface ProjectSize extends ProjectTotals {
+  /** The project. */
+  readonly projectId: string
+}
+
+/** How much all projects hold. */
+export interface StoreTotals {
+  /** The number of projects that hold objects. */
+  readonly projects: number
+  /** The projects with the most stored bytes, the largest first: at most 100. */
+  readonly largest: readonly ProjectSize[]
+  /** All other projects together. */
+  readonly others: ProjectTotals
+  /** Projects whose records of this are lost or damaged. They are in none of the other members. */
+  readonly uncountedProjects: number
+}
+
+/** Reads the totals of all projects. */
+export interface TotalsReader {
+  /** At most 30 s old unless reading takes long. Throws `overloaded` if the first reading takes longer than 2 s. */
+  read(): Promise<StoreTotals>
 }
 
 /** How much a project may hold; an omitted member is unlimited. */
@@ -143,6 +168,7 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
   readonly epochs?: StoreEpochs
   readonly pins?: PinStore
   readonly usages?: UsageCounter
+  readonly totals?: TotalsReader
   /** Frees objects that no root reaches. Absent if the store keeps everything. */
   readonly collector?: GraphCollector
   /** Merges packs. Absent if the store has none. */

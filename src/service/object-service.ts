@@ -3,6 +3,7 @@ import type { ServiceListener } from '../events/event-dispatcher.ts'
 import type { MountedRequest, Next } from '../http/node.ts'
 import type { EndpointName, Params } from '../http/object-routes.ts'
 import type { Mountable } from '../http/service-router.ts'
+import type { StoreTotals } from '../object/graph-store.ts'
 import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
 import type { ProjectObjects } from './project-objects.ts'
 import type { ServiceStatus } from './status.ts'
@@ -46,6 +47,12 @@ export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposabl
   collect(options?: CollectAllOptions): Promise<CollectionTotals>
   /** Compacts all projects, one after the other, as `project(id).compact` does one. Rejects as `collect` does. */
   compact(options?: CompactAllOptions): Promise<CompactionTotals>
+  /**
+   * How much the projects hold: the 100 largest, and all others together. Cheap: at most 30 s old, or ten times as old
+   * as the reading takes. Throws `overloaded` if the first reading takes longer than 2 s; it continues, so a later call
+   * succeeds. Throws `not_supported` over a host's own `ObjectStore`.
+   */
+  totals(): Promise<StoreTotals>
   /** Stands in its events as `service`. */
   readonly name: string
   /**

@@ -17,12 +17,13 @@ import { normalizePrefix, type Resource, RouteTable } from '../http/router.ts'
 import type { PathParams } from '../http/exchange.ts'
 import { type Limits, resolveLimits } from '../limits.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
-import type { GraphStore } from '../object/graph-store.ts'
+import type { GraphStore, StoreTotals } from '../object/graph-store.ts'
 import type { Logger } from '../logger.ts'
 import type { Endpoint, Endpoints, ObjectService } from './object-service.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
 import { type ServiceStatus, ServiceLifecycle } from './status.ts'
 import { type RootSources, usageOf } from './roots.ts'
+import { totalsOf } from './totals.ts'
 import { toldPins } from './told-pins.ts'
 import { ServiceUpkeep } from './service-upkeep.ts'
 import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
@@ -180,6 +181,10 @@ class Service<H> implements ObjectService<H> {
 
   compact(options?: CompactAllOptions): Promise<CompactionTotals> {
     return this.#upkeep.compact(options)
+  }
+
+  totals(): Promise<StoreTotals> {
+    return totalsOf(this.#rootSources, this.#inFlightRequests)
   }
 
   close(options: { readonly graceMs?: number } = {}): Promise<void> {

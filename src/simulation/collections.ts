@@ -12,7 +12,7 @@ export interface Restoration extends Span {
   isAcknowledged: boolean
 }
 
-/** A root that is kept for certain; its creation made everything that it leads to live again. */
+/** A root that is kept for certain. */
 export interface CertainRoot extends Pick<Span, 'start' | 'end'> {
   readonly rootId: string
 }
@@ -56,10 +56,7 @@ export class CollectionBook {
     return (
       this.#collections.some(
         (collection) =>
-          collection.start < span.end &&
-          !this.#isUndone(collection, span) &&
-          !this.#isRevived(id, collection, span) &&
-          this.#mayTake(id, collection, span),
+          collection.start < span.end && !this.#isUndone(collection, span) && this.#mayTake(id, collection, span),
       ) || this.mayBeFreed(id, { start: -1 }, span)
     )
   }
@@ -91,21 +88,40 @@ export class CollectionBook {
     )
   }
 
-  #isRevived(id: string, collection: Collection, span: Span): boolean {
-    const uploads = this.#parts.uploads()
-    const roots = this.#parts.rootsIn(span).filter(({ start }) => start > collection.end)
-    return reach(new Set(roots.map(({ rootId }) => rootId)), uploads).has(id)
-  }
-
   /** Neither a root nor a young object certainly leads to it. */
   #mayTake(id: string, collection: Collection, { end }: Span): boolean {
     const uploads = this.#parts.uploads()
     const roots = this.#parts.rootsIn({ ...collection, end: Math.min(collection.end, end) })
-    const reached = new Set(roots.map(({ rootId }) => rootId))
-    for (const upload of uploads)
-      if (upload.outcome === 'acknowledged' && this.#isYoung(upload, collection))
-        for (const own of upload.texts.keys()) if (isFirstOf(upload, own, uploads)) reached.add(own)
-    return !reach(reached, uploads).has(id)
+    if (roots.some((root) => this.#leads([root.rootId], root, collection, id))) return false
+    const young = uploads.filter((upload) => upload.outcome === 'acknowledged' && this.#isYoung(upload, collection))
+    return !young.some((upload) => {
+      const own = [...upload.texts.keys()].filter((one) => isFirstOf(upload, one, uploads))
+      return this.#leads(own, upload, collection, id)
+    })
+  }
+
+  /** Whether what was kept since `since` certainly leads to an object, through objects that no collection can have freed. */
+  #leads(ids: readonly string[], since: Pick<Span, 'end'>, collection: Collection, wanted: string): boolean {
+    const uploads = this.#parts.uploads()
+    const reached = new Set(ids)
+    for (const id of reached) {
+      if (id === wanted) return true
+      const safe = uploads.find((upload) => upload.texts.has(id) && this.#isSafe(upload, since, collection))
+      for (const child of childrenOf(safe?.texts.get(id) ?? '{}')) reached.add(child)
+    }
+    return false
+  }
+
+  /** It was acknowledged before the collection, and each collection since then saw what keeps it. */
+  #isSafe(upload: Upload, since: Pick<Span, 'end'>, collection: Collection): boolean {
+    return (
+      upload.outcome === 'acknowledged' &&
+      upload.end < collection.start &&
+      this.#collections.every(
+        (other) =>
+          other === collection || other.start > collection.start || other.end < upload.start || other.start > since.end,
+      )
+    )
   }
 
   #isYoung(upload: Upload, collection: Collection): boolean {
@@ -119,16 +135,4 @@ export class CollectionBook {
 /** Nobody else can have written the object before. */
 function isFirstOf(upload: Upload, id: string, uploads: readonly Upload[]): boolean {
   return uploads.every((other) => other === upload || !other.texts.has(id) || other.start > upload.end)
-}
-
-/** Adds everything below. */
-function reach(ids: Set<string>, uploads: readonly Upload[]): ReadonlySet<string> {
-  for (const parent of ids) for (const child of childrenIn(uploads, parent)) ids.add(child)
-  return ids
-}
-
-/** All texts of an id lead to the same objects. */
-function childrenIn(uploads: readonly Upload[], id: string): readonly string[] {
-  const text = uploads.find(({ texts }) => texts.has(id))?.texts.get(id)
-  return text === undefined ? [] : childrenOf(text)
 }

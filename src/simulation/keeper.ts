@@ -147,7 +147,7 @@ export async function* pagesOf(
   }
 }
 
-/** Exports everything, each object once, and tells the oracle. */
+/** Exports everything, and tells the oracle. Objects that are merged meanwhile may come once more. */
 export async function exportAll(
   to: Destination,
   textBytesMax: number,
@@ -156,7 +156,11 @@ export async function exportAll(
   const { oracle } = to
   const span = oracle.begin()
   const all = new Map<string, string>()
-  for await (const texts of pagesOf(to, textBytesMax, clients)) for (const [id, text] of texts) addOnce(all, id, text)
+  for await (const texts of pagesOf(to, textBytesMax, clients))
+    for (const [id, text] of texts) {
+      if (all.has(id) && all.get(id) !== text) throw new Violation(`${id} was exported with two texts`)
+      all.set(id, text)
+    }
   oracle.end(span)
   for (const [id, text] of all) oracle.saw(id, text, span)
   for (const id of oracle.ids) if (!all.has(id)) oracle.sawNotHeld(id, span)

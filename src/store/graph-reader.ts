@@ -156,8 +156,9 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
           )
     const making = plans.make({ project, closure, packs, party: root.party }, rootId, variant, closing)
     making.catch((error: unknown) => {
-      // A request that needed its memory more has taken it: the response goes out without a plan.
-      if (!(error instanceof StowageError && error.code === 'overloaded')) onPlanFailed(error)
+      // A request that needed its memory more has taken it, or the project was removed: nothing went wrong.
+      const code = error instanceof StowageError ? error.code : undefined
+      if (code !== 'overloaded' && code !== 'not_found') onPlanFailed(error)
     })
     const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, environment.monotonicMs() - beganAtMs))
     const plan = await inTime(making, waitMs, environment)

@@ -25,6 +25,7 @@ import { PackObjectPager } from './object-pager.ts'
 import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PinRecords } from './records/pins.ts'
+import { AllTotals } from './usage/all-totals.ts'
 import { UsageCache } from './usage/usage-cache.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
@@ -87,6 +88,7 @@ export class PackStore implements GraphStore {
   readonly epochs: EpochCounter
   readonly pins: PinRecords
   readonly usages: UsageCache
+  readonly totals: AllTotals
   readonly collector: PackCollector
   readonly compactor: PackCompactor
   readonly #janitor: BackgroundLoop
@@ -157,6 +159,7 @@ export class PackStore implements GraphStore {
     const revive = this.collector.revive.bind(this.collector)
     this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing, environment })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
+    this.totals = new AllTotals({ records, environment, closing })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = this.#ingestOf(newId)
   }
@@ -221,7 +224,7 @@ export class PackStore implements GraphStore {
     await Promise.all([this.#janitor.stop(), this.#watcher.stop()])
     await this.#opening?.catch(() => undefined)
     await this.#background
-    await this.usages.settled()
+    await Promise.all([this.usages.settled(), this.totals.settled()])
     await this.#plans.settled()
     this.#deflate.close()
     this.#catalog.clear()

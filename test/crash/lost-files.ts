@@ -111,7 +111,7 @@ function faultsOfRefusal(error: unknown): string[] {
 /** How many findings of damage there are, or why it was refused. */
 async function reindex(storage: Storage, path: string): Promise<unknown> {
   let damages = 0
-  const options = { path, salvage: (): void => void damages++ }
+  const options = { path, onSalvaged: (): void => void damages++ }
   const backend = storage === 'level' ? levelBackend(options) : filesystemBackend(options)
   try {
     await backend.ready?.()

@@ -23,7 +23,7 @@ before(async () => {
 
 async function salvage(storage: Storage): Promise<readonly string[]> {
   const told: string[] = []
-  const options = { path: copy, salvage: (what: string) => void told.push(what) }
+  const options = { path: copy, onSalvaged: (what: string) => void told.push(what) }
   const backend = storage === 'level' ? levelBackend(options) : filesystemBackend(options)
   try {
     await backend.ready?.()

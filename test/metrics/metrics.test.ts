@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Registry } from 'prom-client'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { createMetrics } from '../../src/metrics/index.ts'
+import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { jsonUpload, openService } from '../http/served.ts'
 import { eventually } from '../support/patience.ts'
-
-async function valueOf(
-  registry: Registry,
-  name: string,
-  labels: Readonly<Record<string, string>> = {},
-): Promise<number | undefined> {
-  const metric = (await registry.getMetricsAsJSON()).find((one) => one.name === name)
-  const found = metric?.values.find((value) =>
-    Object.entries(labels).every(([label, wanted]) => (value.labels as Record<string, unknown>)[label] === wanted),
-  )
-  return found?.value
-}
+import { valueOf } from './value-of.ts'
 
 test("metrics count the work of a service in the host's registry until they are removed", async (t) => {
   const registry = new Registry()
@@ -79,4 +70,51 @@ test('two services on one registry need two prefixes, and a refused service regi
   await two.fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }])))
   await eventually(async () => (await valueOf(registry, 'other_uploads_total')) === 1, 'the upload is counted')
   assert.equal(await valueOf(registry, 'stowage_uploads_total'), 0)
+})
+
+test('gauges show what projects hold, read again after 30 s at most', async (t) => {
+  const registry = new Registry()
+  let laterMs = 0
+  const environment = { ...REAL_ENVIRONMENT, monotonicMs: () => REAL_ENVIRONMENT.monotonicMs() + laterMs }
+  const service = openService({ environment })
+  t.after(() => service.close())
+  createMetrics({ registry, service })
+  const gauges = ['stowage_project_objects', 'stowage_project_json_bytes', 'stowage_project_stored_bytes']
+  for (const name of ['stowage_projects', 'stowage_uncounted_projects', ...gauges])
+    assert.equal(await valueOf(registry, name), undefined, `${name} before the service is open`)
+  const [a, b] = [{ id: 'a', v: 1 }, { id: 'b' }]
+  const upload = async (projectId: string, objects: readonly unknown[]): Promise<void> =>
+    void (await (await service.fetch(new Request(`http://x/objects/${projectId}`, jsonUpload(objects)))).text())
+  await upload('one', [a, b])
+  await upload('two', [a])
+  assert.equal(await valueOf(registry, 'stowage_projects'), 2)
+  assert.equal(await valueOf(registry, 'stowage_uncounted_projects'), 0)
+  const bytes = (...objects: readonly unknown[]): number => objects.map((one) => JSON.stringify(one)).join('').length
+  const amounts = async (project: string): Promise<unknown> =>
+    Promise.all(gauges.map((name) => valueOf(registry, name, { project })))
+  const { largest } = await service.totals()
+  const storedBytes = (id: string): number => largest.find(({ projectId }) => projectId === id)?.storedBytes ?? 0
+  assert.ok(storedBytes('two') > 0)
+  assert.deepEqual(await amounts('one'), [2, bytes(a, b), storedBytes('one')])
+  assert.deepEqual(await amounts('two'), [1, bytes(a), storedBytes('two')])
+  assert.deepEqual(await amounts(''), [0, 0, 0], 'all others')
+  await upload('two', [b])
+  assert.equal(await valueOf(registry, 'stowage_project_objects', { project: 'two' }), 1)
+  await service.project('one').remove()
+  laterMs = 30_000
+  assert.equal(await valueOf(registry, 'stowage_project_objects', { project: 'two' }), 2)
+  assert.deepEqual(await amounts('one'), [undefined, undefined, undefined])
+  assert.equal(await valueOf(registry, 'stowage_projects'), 1)
+})
+
+test('totals that cannot be read take no other metric along', async (t) => {
+  const registry = new Registry()
+  const service = openService({ store: new PlainObjectStore() })
+  t.after(() => service.close())
+  createMetrics({ registry, service })
+  await service.ready()
+  await assert.rejects(service.totals(), { code: 'not_supported' })
+  assert.equal(await valueOf(registry, 'stowage_ready'), 1)
+  assert.equal(await valueOf(registry, 'stowage_projects'), undefined)
+  assert.equal(await valueOf(registry, 'stowage_project_objects'), undefined)
 })

@@ -12,7 +12,7 @@ test('a version and a model are deleted after a confirmation, and restored', asy
   assert.ok(before.includes(`action="${path}/versions/${versionId}/delete"`))
   const deleted = await visitor.post(`${path}/versions/${versionId}/delete`)
   assert.deepEqual([deleted.status, deleted.headers.get('location')], [303, `${path}?deleted=true`])
-  assert.match(textOf((await visitor.get(path)).html), /There is no version here\. Show deleted versions/)
+  assert.match(textOf((await visitor.get(path)).html), /There are no versions to show\. Show deleted versions/)
   const shown = (await visitor.get(`${path}?deleted=true`)).html
   assert.match(textOf(shown), /Deleted .* Restore/)
   await visitor.post(`${path}/versions/${versionId}/restore`)
@@ -45,5 +45,5 @@ test('the storage page shows the storage of a project and its models', async (t)
     textOf(html),
     /2 objects, \d+ bytes of JSON, .* on disk\. 0 objects \(0 bytes\) that no version and no pin leads to\./,
   )
-  assert.match(textOf(html), /House 1 version 2 objects, \d+ bytes; of these 2 objects, \d+ bytes, nowhere else\./)
+  assert.match(textOf(html), /House 1 version 2 objects, \d+ bytes; only here: 2 objects, \d+ bytes\./)
 })

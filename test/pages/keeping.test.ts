@@ -82,7 +82,10 @@ test('a version is marked as kept, so that no rule deletes it, and no longer', a
     [303, `/web/projects/p/models/${modelId}#version-${versionId}`],
   )
   assert.equal((await versions.get(modelId, versionId)).kept, true)
-  assert.match(textOf((await visitor.get(`/web/projects/p/models/${modelId}`)).html), /No rule deletes it\. Runs on it/)
+  assert.match(
+    textOf((await visitor.get(`/web/projects/p/models/${modelId}`)).html),
+    /Retention rules do not delete it\. Runs on this version/,
+  )
   await visitor.post(`${path}/unkeep`)
   assert.equal((await versions.get(modelId, versionId)).kept, false)
 })
@@ -97,7 +100,10 @@ test('the page about collection previews, collects and restores', async (t) => {
   const counter = new EpochCounter(asGuarded(parts.backend).records, REAL_ENVIRONMENT)
   for (let i = 0; i <= GRACE_EPOCHS; i++) await counter.advance()
   const wanted = textOf((await visitor.get(COLLECTION)).html)
-  assert.match(wanted, /Takes away 2 objects, \d+ bytes of JSON 2 objects, .* No version and no pin ever led to them/)
+  assert.match(
+    wanted,
+    /Takes away 2 objects, \d+ bytes of JSON 2 objects, .* They were never part of a version or a pin/,
+  )
   const collected = await visitor.post(COLLECTION)
   assert.deepEqual([collected.status, collected.headers.get('location')], [303, COLLECTION])
   assert.deepEqual(await parts.service.project('p').has(['zombie']), new Set())

@@ -44,7 +44,7 @@ test('the page of an external run says that a person runs it elsewhere, and can 
   assert.equal(typeof token, 'string')
   const path = `/web/projects/p/runs/${run.id}`
   const { html } = await visitor.get(path)
-  assert.match(textOf(html), /by hand, on a machine of their own/)
+  assert.match(textOf(html), /by hand, on the person’s own machine/)
   assert.equal((await visitor.post(`${path}/cancel`)).status, 303)
   assert.equal((await project.runs.get(run.id)).status, 'canceled')
 })

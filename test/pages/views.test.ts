@@ -362,7 +362,7 @@ test('the page of a pending run names its reason to wait, and an excess run is r
   const without = paged(t, { backend: shared() })
   assert.match(
     textOf((await (await signedIn(without.service)).get(path)).html),
-    /Waiting It waits for a server that has its function checker ; this one has not\./,
+    /Waiting It waits for a server that has the function checker \. This server does not have it\./,
   )
 })
 
@@ -428,7 +428,7 @@ test('many annotations are paginated, by level and by category', async (t) => {
   assert.equal((await found('?level=INFO')).findings, 10)
   assert.match((await found('?level=INFO')).plain, /even 5 Notes on 5 objects finding 60\./)
   assert.equal((await found('?category=odd')).findings, 35)
-  assert.match((await found('?category=none')).plain, /There is none here\./)
+  assert.match((await found('?category=none')).plain, /No annotations match\./)
   assert.equal((await found('?objectId=o3')).findings, 1)
 })
 

@@ -32,13 +32,6 @@ export const IN_COLLECTING: readonly Mutant[] = [
     replace: [['undoEpochs: atLeastOne(options.undoEpochs),', 'undoEpochs: -1,']],
   },
   {
-    name: 'a pin makes nothing live again',
-    path: 'src/store/collect/revival.ts',
-    replace: [
-      ['for (const selection of closure.packs) gone +=', 'for (const selection of closure.packs.slice(0, 0)) gone +='],
-    ],
-  },
-  {
     name: 'a pack goes on owning what is condemned',
     path: SWEEP,
     replace: [

@@ -264,7 +264,8 @@ test('a download that meets the sweep of its project reports the removal, not da
   for (const isPlanned of [false, true]) {
     const opened = await openStore(memoryBackend())
     if (isPlanned) await fill(opened, 'demo')
-    else for (const objects of splitRandomly(seeded(32), GRAPH, 5)) await put(opened.store, 'demo', objects)
+    // One pack, too large to lie inside its record: those are read from memory, whatever the sweep has done.
+    else await put(opened.store, 'demo', GRAPH)
     const selection = await opened.store.closure('demo', ROOT, { signal: never })
     assert.ok(selection !== undefined)
     await opened.store.remove('demo')

@@ -74,7 +74,7 @@ export function addConnectOptions(command: Command): Command {
 export function retryForOption(): Option {
   return new Option(
     '--retry-for <duration>',
-    'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
+    'how long to retry while the server is away: 90s, 15m, 12h; 0 turns retries off',
   )
     .argParser(durationSecondsOrNone)
     .default(RETRY_SECONDS, '5m')

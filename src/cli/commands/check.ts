@@ -15,7 +15,7 @@ Examples:
   stowage check --sample 20                     all tables and records, but only one in 20 blocks of objects
   stowage check --json | jq -c 'select(.severity == "damage")'
 
-Nothing is changed. No server may run on the folder meanwhile. There are two kinds of findings: "damage" means lost or
+Nothing is changed. Stop the server of the folder first. There are two kinds of findings: "damage" means lost or
 wrong data, and "note" is harmless, such as leftovers of a crash.
 ${DAMAGE_EXIT_HELP}`
 

@@ -48,7 +48,7 @@ export function collectCommand(): Command {
     .description('Condemn objects that no version and no pin leads to, and free those condemned long ago.')
     .argument('[objects...]', 'the ids of chosen objects, with everything below them; without any, all')
   return addConnectOptions(command)
-    .addOption(new Option('--dry-run', 'say what would happen, and change nothing'))
+    .addOption(new Option('--dry-run', 'print what would happen, and change nothing'))
     .addOption(
       new Option('--older-than <duration>', 'keep younger objects: 12h, 30d (default: 14d)').argParser(
         durationSecondsOrNone,

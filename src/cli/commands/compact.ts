@@ -12,8 +12,8 @@ Examples:
   stowage compact --project demo --all                      merges everything that can be merged
   stowage compact --data /var/lib/stowage                   every project of a folder that no server has open
 
-Merges small packs, and packs with much that was collected. Uploads and downloads go on meanwhile. Replaced packs leave
-the disk a day later, when no download can read them any more. A server compacts by itself: "stowage serve --help".
+Merges small packs, and packs with many freed objects. Uploads and downloads continue. Replaced packs are
+removed a day later, when no download can read them any more. A server compacts by itself: "stowage serve --help".
 Without --project, all projects are compacted that the token may write.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
@@ -25,9 +25,9 @@ interface CompactOptions extends ConnectOptions {
 export function compactCommand(): Command {
   const command = new Command('compact')
     .summary('merge packs, and give the space of collected objects back')
-    .description('Merge small packs, and packs with much that was collected.')
+    .description('Merge small packs, and packs with many freed objects.')
   return addConnectOptions(command)
-    .addOption(new Option('--all', 'merge all packs, not only the fewest that keep their number low'))
+    .addOption(new Option('--all', 'merge all packs that can be merged'))
     .addOption(jsonOption('print one JSON object a project'))
     .addHelpText('after', EXAMPLES)
     .action(compact)

@@ -17,7 +17,7 @@ Examples:
   stowage completion zsh > ~/.zfunc/_stowage                                       with "fpath+=~/.zfunc" before compinit in ~/.zshrc
   stowage completion fish > ~/.config/fish/completions/stowage.fish
 
-The script knows commands, options, choices, files and folders. Write it anew after an upgrade.
+The script knows commands, options, choices, files and folders. Print it again after an upgrade.
 ${EXIT_HELP}`
 
 export function completionCommand(): Command {

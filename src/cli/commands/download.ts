@@ -51,7 +51,7 @@ export function downloadCommand(): Command {
     .addOption(
       new Option(
         '-o, --output <file>',
-        'the file to write; a file of that name gives way once the new one is whole; - is standard output',
+        'the file to write; an existing file is replaced when the new one is complete; - is standard output',
       ),
     )
     .addOption(formatOption('lines'))

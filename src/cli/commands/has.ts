@@ -25,8 +25,8 @@ interface HasCommandOptions extends ConnectOptions {
 
 export function hasCommand(): Command {
   const command = new Command('has')
-    .summary("which of a file's objects a server lacks")
-    .description("Ask a server which of a file's objects it holds, and print those that it lacks.")
+    .summary('list the objects of a file that a server lacks')
+    .description('Print the ids of the objects of a file that a server lacks.')
     .argument('<file>', 'the file, or - for standard input')
   return addConnectOptions(command)
     .addOption(new Option('--held', 'print the ids that it holds'))

@@ -47,7 +47,7 @@ function rotateCommand(): Command {
     .summary('make new keys; the old ones stay valid until a date')
     .description(
       'Make new keys. Old keys stay valid until the date that is given, or until the date of an earlier rotation if that is sooner.' +
-        ' A running server seals secrets anew with the new key. An old key of secrets is removed after its date, once nothing is sealed with it any more.',
+        ' A running server reseals secrets with the new key. An old key of secrets is removed after its date, once nothing is sealed with it any more.',
     )
     .addOption(dataOption())
     .addOption(

@@ -57,7 +57,7 @@ function listCommand(): Command {
 
 function createCommand(): Command {
   return projectCommand('create', 'make a model', 'Make a model. Prints its id.')
-    .argument('<name>', 'the name, for people; several models may have the same')
+    .argument('<name>', 'the name to show; several models may have the same name')
     .addOption(jsonOption('print the model'))
     .action((name: string, options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
@@ -87,7 +87,7 @@ function deleteCommand(): Command {
 }
 
 function restoreCommand(): Command {
-  return projectCommand('restore', 'bring a deleted model back', 'Bring a deleted model back.')
+  return projectCommand('restore', 'restore a deleted model', 'Restore a deleted model.')
     .argument('<model>', 'the name of the model, or its id')
     .addOption(jsonOption('print the model'))
     .action((nameOrId: string, options: ConnectOptions, command: Command) =>

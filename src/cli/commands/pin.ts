@@ -37,8 +37,8 @@ export function pinCommand(): Command {
 function addCommand(): Command {
   return projectCommand('add', 'pin an object', 'Pin an object. Prints the id of the pin.')
     .argument('<root>', 'the id of the object')
-    .addOption(new Option('--name <text>', 'a name, for people'))
-    .addOption(new Option('--reason <text>', 'the reason, for people'))
+    .addOption(new Option('--name <text>', 'the name of the pin'))
+    .addOption(new Option('--reason <text>', 'the reason for the pin'))
     .addOption(
       new Option('--for <duration>', 'how long: 12h, 90d (default: without an end)').argParser(durationSeconds),
     )

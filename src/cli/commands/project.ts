@@ -15,7 +15,7 @@ Examples:
   stowage project remove demo                   asks before it removes
   stowage project remove demo --yes             does not
 
-A project exists from its first object on. No server may run on the folder meanwhile; a host does the same in process
+A project exists from its first object on. Stop the server of the folder first. A host does the same in process
 with service.projects() and service.project(id).remove().
 ${EXIT_HELP}`
 

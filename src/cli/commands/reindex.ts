@@ -11,7 +11,7 @@ Examples:
   stowage reindex                               after "stowage check" found damaged records
   stowage reindex --data /var/lib/stowage --json
 
-Make a copy of the folder first. No server may run on it meanwhile. Removed projects stay removed; uploads that were
+First stop the server, and make a copy of the folder. Removed projects stay removed; uploads that were
 never acknowledged may come back, and are reported.
 ${DAMAGE_EXIT_HELP}`
 

@@ -30,7 +30,7 @@ Examples:
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
 GET /healthz answers 200 while the server accepts requests, otherwise 503; /healthz/live while the process lives.
-Pages for people are at /web. With STOWAGE_TOKEN in the environment, the command also prints a link that signs in once.
+The web pages are at /web. With STOWAGE_TOKEN in the environment, the command also prints a link that signs in once.
 Every other request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
 ${EXIT_HELP}`
 
@@ -72,7 +72,7 @@ export function serveCommand(): Command {
     .addOption(
       new Option(
         '--body-bytes-per-second-min <n>',
-        'the slowest body that is accepted, over any 20 s that the server waits for it; 0 for any (default: 500)',
+        'the minimum rate of a request body, over any 20 s that the server waits for it; 0 for no minimum (default: 500)',
       ).argParser(wholeNumber),
     )
     .addOption(
@@ -107,7 +107,7 @@ function addLogOptions(command: Command): void {
         .default('warn'),
     )
     .addOption(
-      new Option('--log-format <format>', 'lines for people, or one JSON object a line')
+      new Option('--log-format <format>', 'plain lines, or one JSON object per line')
         .choices(LOG_FORMATS)
         .default('text'),
     )

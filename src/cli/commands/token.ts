@@ -92,7 +92,7 @@ function listCommand(): Command {
   return new Command('list')
     .summary('list issued tokens')
     .description(
-      'Show the tokens that were issued, the oldest first; those that expired more than 30 days ago are forgotten.',
+      'Show the tokens that were issued, the oldest first; tokens that expired more than 30 days ago are omitted.',
     )
     .addOption(dataOption())
     .addOption(jsonOption('print one JSON object a line'))
@@ -126,8 +126,8 @@ function nameProjects(projects: Readonly<Record<string, AccessRight>>): string {
 
 function revokeCommand(): Command {
   return new Command('revoke')
-    .summary('take a token back')
-    .description('Take a token back. A running server refuses it within a second.')
+    .summary('revoke a token')
+    .description('Revoke a token. A running server refuses it within a second.')
     .argument('<jti>', "the token's id, as the list shows it")
     .addOption(dataOption())
     .addOption(jsonOption('print {"revoked": <jti>}'))

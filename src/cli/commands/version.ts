@@ -16,7 +16,7 @@ Examples:
   stowage version prune 'Town hall' --keep-last 20 --dry-run
   stowage download $(stowage version list 'Town hall' --json | head -1 | jq -r .rootObjectId) -o latest.txt
 
-A version records that a model had the graph below one object. A new version starts the automations that wait for one.
+A version records one state of a model: the graph below one root object. A new version starts the automations that wait for one.
 "stowage upload --model NAME --message TEXT" uploads and creates the version at once.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
@@ -75,8 +75,8 @@ function listCommand(): Command {
 function createCommand(): Command {
   return projectCommand('create', 'make a version', 'Make a version of a model. Prints its id.')
     .argument('<model>', 'the name of the model, or its id')
-    .argument('<root>', 'the id of the object below which all of the version is')
-    .addOption(new Option('--message <text>', 'the message for people').default(''))
+    .argument('<root>', 'the id of the root object of the version')
+    .addOption(new Option('--message <text>', 'the message of the version').default(''))
     .addOption(jsonOption('print the version'))
     .action((nameOrId: string, root: string, options: CreateOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
@@ -105,7 +105,7 @@ function deleteCommand(): Command {
 }
 
 function restoreCommand(): Command {
-  return projectCommand('restore', 'bring a deleted version back', 'Bring a deleted version back.')
+  return projectCommand('restore', 'restore a deleted version', 'Restore a deleted version.')
     .argument('<model>', 'the name of the model, or its id')
     .argument('<version>', 'the id of the version')
     .addOption(jsonOption('print the version'))

@@ -50,7 +50,7 @@ export async function storageOf(
 /**
  * Opens the storage in an existing data folder, and closes it afterwards. Commands that check or repair must not create
  * a new one at a wrong path. Throws `DataFolderError`, naming the process, while another one has the folder. With
- * `salvage`, a damaged database is opened with everything that can be saved.
+ * `onSalvaged`, a damaged database is opened with everything that can be saved.
  */
 export async function withExistingStorage(
   dataFolder: string,

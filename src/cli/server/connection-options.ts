@@ -21,14 +21,14 @@ const LOG_INTERVAL_MS = 10_000
 export function addConnectionOptions(command: Command): void {
   command
     .addOption(
-      new Option('--connections-max <n>', 'connections at a time; beyond that the longest waiting gives way')
+      new Option('--connections-max <n>', 'connections at a time; beyond that the longest waiting one is closed')
         .argParser(positiveInteger)
         .default(1_000),
     )
     .addOption(
       new Option(
         '--waiting-per-address-max <n>',
-        'connections of one address without a complete request; beyond that its longest waiting is closed',
+        'connections of one address without a complete request; beyond that the longest waiting one is closed',
       )
         .argParser(positiveInteger)
         .default(100),
@@ -47,7 +47,7 @@ export function addConnectionOptions(command: Command): void {
     .addOption(
       new Option(
         '--request-burst <n>',
-        'with it, requests of one account at once (default: those of ten seconds)',
+        "requests of one account that may arrive at once (default: ten seconds' worth)",
       ).argParser(positiveInteger),
     )
     .addOption(

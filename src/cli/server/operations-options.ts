@@ -13,7 +13,7 @@ export function addOperationsListener(command: Command): void {
     .addOption(
       new Option(
         '--health [port]',
-        'serve /healthz on a listener of its own too (9464), which no number of clients can hold up',
+        'serve /healthz on a separate port too (9464), where clients cannot delay it',
       ).argParser(portNumber),
     )
     .addOption(

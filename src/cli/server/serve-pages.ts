@@ -22,10 +22,7 @@ const WEB = '/web'
 export function addPages(command: Command): void {
   command
     .addOption(
-      new Option(
-        '--pages',
-        'serve pages for people at /web, also to other machines (default: if --host is this machine alone)',
-      ),
+      new Option('--pages', 'serve the web pages at /web, to other machines too (default: only if bound to localhost)'),
     )
     .addOption(new Option('--no-pages', 'serve none'))
     .addOption(

@@ -26,7 +26,7 @@ export function addUpkeep(command: Command): void {
     .addOption(
       new Option(
         '--collect-every <duration>',
-        'collect all projects again and again: 12h, 7d (default: never; see "stowage collect --help")',
+        'how often to collect all projects: 12h, 7d (default: never; see "stowage collect --help")',
       ).argParser(interval),
     )
     .addOption(
@@ -82,7 +82,7 @@ function addKept(command: Command): void {
     .addOption(
       new Option(
         '--deletion-grace <duration>',
-        'how long a deleted model or version can be restored, not counting time in which no server runs (default: 14d)',
+        'how long a deleted model or version can be restored; only time in which a server runs counts (default: 14d)',
       ).argParser(milliseconds),
     )
 }

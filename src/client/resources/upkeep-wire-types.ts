@@ -22,7 +22,7 @@ export interface CollectedAmount {
   readonly byCause: {
     /** No version and no pin led to them at any collection. */
     readonly neverReferenced: ObjectAmount
-    /** A version or a pin led to them that is gone. */
+    /** A version or a pin that is gone led to them. */
     readonly oldVersion: ObjectAmount
     /** Lines of objects that another pack holds as well. */
     readonly replaced: ObjectAmount
@@ -129,7 +129,10 @@ export interface CompactionReport {
   readonly storedBytesBefore: number
   /** Their bytes after. */
   readonly storedBytesAfter: number
-  /** Bytes of replaced packs, which leave the disk a day later. */
+  /**
+   * Bytes of all replaced packs that are still on the disk, which they leave a day after they were
+   * replaced.
+   */
   readonly retiredBytes: number
   /** Why it stopped before the end; `null` if it came to the end. */
   readonly stopped: 'storageFull' | null

@@ -47,8 +47,8 @@ export function Annotations(props: AnnotationsProps): Html {
 }
 
 function emptyWords({ expired }: Run, isFiltered: boolean): string {
-  if (expired.includes('annotations')) return 'They were removed: their time to be kept has passed.'
-  return isFiltered ? 'There is none here.' : 'There is none.'
+  if (expired.includes('annotations')) return 'The annotations were removed at the end of their retention period.'
+  return isFiltered ? 'No annotations match.' : 'No annotations.'
 }
 
 function LevelLinks({ urls, projectId, run, filter }: AnnotationsProps): Html | null {

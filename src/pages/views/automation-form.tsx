@@ -104,7 +104,7 @@ function OwnFields({ values, problems, models, automation }: AutomationFormProps
           aria-describedby="enabled-hint"
         />
         <label for="enabled">Active</label>
-        <Help id="enabled" hints={['Otherwise new versions do not start it.']} />
+        <Help id="enabled" hints={['If this is off, new versions do not start the automation.']} />
       </div>
     </>
   )

@@ -41,8 +41,8 @@ export function AutomationPage(props: AutomationProps): Html {
       </h1>
       {definition === undefined ? (
         <p class="note">
-          Its function <bdi>{functionId}</bdi> is not registered with this service now, so it can neither run nor be
-          changed.
+          Its function <bdi>{functionId}</bdi> is no longer registered with this service, so the automation can neither
+          run nor be changed.
         </p>
       ) : null}
       <dl class="facts">
@@ -82,7 +82,7 @@ export function AutomationPage(props: AutomationProps): Html {
           <>
             <RunRows urls={urls} projectId={projectId} rows={runs} />
             <p class="next">
-              <a href={urls.runs(projectId, { automationId: id })}>All runs of it</a>
+              <a href={urls.runs(projectId, { automationId: id })}>All runs of this automation</a>
             </p>
           </>
         )}

@@ -11,9 +11,9 @@ interface CollectionProps {
 }
 
 const CAUSE_WORDS: { readonly [C in CollectionCause]: string } = {
-  neverReferenced: 'No version and no pin ever led to them',
-  oldVersion: 'A version or a pin led to them that is gone',
-  replaced: 'Lines that another pack holds as well; merging packs frees them',
+  neverReferenced: 'They were never part of a version or a pin',
+  oldVersion: 'They were part of versions or pins that no longer exist',
+  replaced: 'They are copies that another pack also contains; a compaction frees them',
 }
 const CAUSES = Object.keys(CAUSE_WORDS) as CollectionCause[]
 

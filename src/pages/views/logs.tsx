@@ -42,8 +42,8 @@ export function LogsPage({ frame, projectId, run, title, logs }: LogsProps): Htm
       {logs.items.length === 0 ? (
         <p class="empty">
           {run.expired.includes('logs')
-            ? 'The log was removed: its time to be kept has passed.'
-            : 'There is nothing here.'}
+            ? 'The log was removed at the end of its retention period.'
+            : 'The log is empty.'}
         </p>
       ) : (
         <LogLines lines={logs.items} label="Lines of the log" />

@@ -35,13 +35,13 @@ export function ModelPage(props: ModelProps): Html {
       </p>
       {model.deletedAt === null ? null : (
         <p>
-          This model was deleted <Time at={model.deletedAt} />. Its automations start no more.
+          This model was deleted <Time at={model.deletedAt} />. Its automations no longer start.
         </p>
       )}
       <section aria-labelledby="versions">
         <h2 id="versions">Versions</h2>
         {versions.items.length === 0 ? (
-          <Empty>There is no version here.</Empty>
+          <Empty>There are no versions to show.</Empty>
         ) : (
           <ol class="rows">
             {versions.items.map((version) => (
@@ -118,7 +118,7 @@ function VersionActions({
     <div class="actions">
       <form method="post" action={path(kept ? 'unkeep' : 'keep')}>
         <button type="submit" class="second">
-          {kept ? 'Keep no longer' : 'Keep'}
+          {kept ? 'Stop keeping' : 'Keep'}
           {named}
         </button>
       </form>
@@ -166,9 +166,9 @@ function VersionRow(props: ModelProps & { readonly version: Version }): Html {
         <code>
           <bdi>{rootObjectId}</bdi>
         </code>
-        . {kept ? 'No rule deletes it. ' : null}
+        . {kept ? 'Retention rules do not delete it. ' : null}
         <a href={urls.runs(projectId, { modelId, versionId: id })}>
-          Runs on it<span class="hidden">: {message}</span>
+          Runs on this version<span class="hidden">: {message}</span>
         </a>
         {deletedAt === null ? null : (
           <>

@@ -64,7 +64,7 @@ function PinRow({
       <span class="main">{name === null ? <code>{rootObjectId}</code> : <bdi>{name}</bdi>}</span>
       <span class="quiet">
         {endsAt === null ? (
-          'Without an end'
+          'No end'
         ) : (
           <>
             Until <Time at={endsAt} />
@@ -84,7 +84,7 @@ function PinRow({
         </code>
         {usage === undefined
           ? null
-          : `: ${formatCount(usage.objects, 'object')}, ${formatBytes(usage.jsonBytes)}; of these ${formatCount(usage.ownObjects, 'object')}, ${formatBytes(usage.ownJsonBytes)}, nowhere else.`}
+          : `: ${formatCount(usage.objects, 'object')}, ${formatBytes(usage.jsonBytes)}; only here: ${formatCount(usage.ownObjects, 'object')}, ${formatBytes(usage.ownJsonBytes)}.`}
       </span>
       {mayWrite ? (
         <details class="confirm">
@@ -92,7 +92,7 @@ function PinRow({
             Remove …<span class="hidden">: {name ?? rootObjectId}</span>
           </summary>
           <form method="post" action={urls.pinAction(projectId, id, 'remove')}>
-            <p>A collection may then free what neither a version nor another pin leads to.</p>
+            <p>A collection may then free its objects, unless a version or another pin refers to them.</p>
             <button type="submit" class="danger">
               Remove this pin
             </button>
@@ -129,7 +129,13 @@ function NewPin({ urls, projectId, refused }: PinsProps): Html {
         <Field id="reason" label="Reason">
           {(aria) => <input id="reason" name="reason" type="text" autocomplete="off" value={values.reason} {...aria} />}
         </Field>
-        <Field id="days" label="Days" hints={['How long the pin keeps the object; empty for a pin without an end.']}>
+        <Field
+          id="days"
+          label="Days"
+          hints={[
+            'The number of days for which the pin keeps the object. Leave this empty to keep it until somebody removes the pin.',
+          ]}
+        >
           {(aria) => (
             <input
               id="days"

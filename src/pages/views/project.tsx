@@ -115,7 +115,7 @@ function Automations({ frame: { urls }, projectId, automations, models, function
         There is no automation yet.{' '}
         {mayWrite && functions.length > 0 ? (
           <>
-            Make one of a <a href="#functions">function</a>.
+            Choose a <a href="#functions">function</a> to create one.
           </>
         ) : null}
       </Empty>

@@ -16,7 +16,7 @@ export function ProjectsPage({ frame, projectIds, isCut, problem }: ProjectsProp
     <Page frame={frame} title="Projects">
       <h1>Projects</h1>
       {projectIds.length === 0 ? (
-        <Empty>There are no projects yet that you may see.</Empty>
+        <Empty>You cannot see any projects yet. The first upload to a project creates it.</Empty>
       ) : (
         <ul class="rows">
           {projectIds.map((id) => (

@@ -164,7 +164,7 @@ function Waiting({
         'It starts when other runs have ended.'
       ) : (
         <>
-          It waits for a server that has its function <bdi>{functionId}</bdi>; this one has not.
+          It waits for a server that has the function <bdi>{functionId}</bdi>. This server does not have it.
         </>
       )}
     </span>
@@ -195,7 +195,7 @@ const CAUSES = {
   version: 'by a new version',
   manual: 'by hand',
   rerun: 'as a repetition',
-  external: 'by hand, on a machine of their own',
+  external: 'by hand, on the person’s own machine',
 } as const
 
 function limitWords({ notStarted, runsMax }: RunCauseCount): string {
@@ -250,7 +250,7 @@ function Facts({ frame: { urls }, projectId, run, cause, automationName, version
 
 function Made({ frame: { urls }, projectId, run, createdVersions }: RunPageProps): Html {
   if (run.expired.includes('artifacts') && createdVersions.length === 0)
-    return <p class="empty">The files were removed: their time to be kept has passed.</p>
+    return <p class="empty">The files were removed at the end of their retention period.</p>
   if (run.artifacts.length === 0 && createdVersions.length === 0)
     return <p class="empty">{hasEnded(run.status) ? 'No files and no versions.' : 'No files and no versions yet.'}</p>
   return (
@@ -278,8 +278,9 @@ function Made({ frame: { urls }, projectId, run, createdVersions }: RunPageProps
 }
 
 function Log({ frame: { urls }, projectId, run, logs }: RunPageProps): Html {
-  if (run.expired.includes('logs')) return <p class="empty">The log was removed: its time to be kept has passed.</p>
-  if (logs.lines.length === 0) return <p class="empty">{hasEnded(run.status) ? 'It wrote nothing.' : 'Nothing yet.'}</p>
+  if (run.expired.includes('logs')) return <p class="empty">The log was removed at the end of its retention period.</p>
+  if (logs.lines.length === 0)
+    return <p class="empty">{hasEnded(run.status) ? 'The log is empty.' : 'The log is empty so far.'}</p>
   return (
     <>
       {logs.skipped ? (

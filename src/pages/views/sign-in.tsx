@@ -27,7 +27,7 @@ export function SignInPage({ frame, next, problem, mayBeSignedIn = false }: Sign
         <div class={problem === undefined ? 'field' : 'field wrong'}>
           <label for={TOKEN_FIELD}>Token</label>
           <p class="hint" id="token-hint">
-            Whoever runs this service makes one for you, such as with <code>stowage token</code>.
+            Ask the operator of this service for a token. The command <code>stowage token</code> issues tokens.
           </p>
           {problem === undefined ? null : (
             <p class="complaint" id="token-error" role="alert">
@@ -57,7 +57,7 @@ export function SignInLinkPage({ frame, code }: { readonly frame: Frame; readonl
   return (
     <Page frame={frame} title="Sign in">
       <h1>Sign in</h1>
-      <p>This link signs you in once, within five minutes of when it was made.</p>
+      <p>This link works once, within five minutes after it was created.</p>
       <form method="post" action={frame.urls.signIn}>
         <input type="hidden" name="code" value={code} />
         <button type="submit" autofocus>

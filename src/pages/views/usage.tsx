@@ -32,7 +32,7 @@ export function UsagePage({ frame, projectId, usage, models, pins, refused, mayW
       </p>
       {mayWrite ? (
         <p>
-          <a href={urls.collection(projectId)}>What a collection would take away</a>
+          <a href={urls.collection(projectId)}>Show collectable objects</a>
         </p>
       ) : null}
       <section aria-labelledby="models">
@@ -61,8 +61,8 @@ export function UsagePage({ frame, projectId, usage, models, pins, refused, mayW
 function Share({ share: { objects, jsonBytes, ownObjects, ownJsonBytes } }: { readonly share: UsageShare }): Html {
   return (
     <span class="detail">
-      {formatCount(objects, 'object')}, {formatBytes(jsonBytes)}; of these {formatCount(ownObjects, 'object')},{' '}
-      {formatBytes(ownJsonBytes)}, nowhere else.
+      {formatCount(objects, 'object')}, {formatBytes(jsonBytes)}; only here: {formatCount(ownObjects, 'object')},{' '}
+      {formatBytes(ownJsonBytes)}.
     </span>
   )
 }

@@ -10,7 +10,7 @@ import type { Closure, PackSelection } from '../closure/closure.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import type { Pack } from '../records/pack-catalog.ts'
 import type { ProjectView, StoredProject } from '../records/project-view.ts'
-import { decodePackRecord, isActive, type PackRecord } from '../records/pack-record.ts'
+import { decodePackRecord, isActive, isRetired, type PackRecord } from '../records/pack-record.ts'
 import { viewProject } from '../records/projects.ts'
 import { type BeginParts, beginMerge } from './begin-merge.ts'
 import { dropRetired } from './drop-retired.ts'
@@ -38,10 +38,11 @@ interface ActivePack extends PackSize {
   readonly mergedAt: number
 }
 
-/** A project with its active packs; none if it does not exist any more. */
-interface Packed {
+interface ProjectPacks {
+  /** `undefined` if the project does not exist any more. */
   readonly project: ProjectView | undefined
-  readonly sizes: readonly ActivePack[]
+  readonly active: readonly ActivePack[]
+  readonly retiredBytes: number
 }
 
 /** One compaction of a project. */
@@ -67,36 +68,34 @@ export class PackCompactor implements GraphCompactor {
     const compacting = { pace: new Pace(environment, processorShare), signal, readRoots: once(roots) }
     await finishMerge(this.#parts, project, compacting.pace, signal)
     // Records of small packs contain the packs, so they are read as seldom as possible.
-    let packed = await this.#packed(projectId, signal)
-    const before = measured(packed.sizes)
+    let packs = await this.#packs(projectId, signal)
+    const before = measured(packs.active)
     // Packs that come meanwhile wait for the next compaction: otherwise steady uploads would keep this one from its end.
-    const last = Math.max(...packed.sizes.map(({ sequence }) => sequence))
+    const last = Math.max(...packs.active.map(({ sequence }) => sequence))
     const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
-    let retiredBytes = 0
     let stopped: CompactionReport['stopped'] = null
     while (stopped === null) {
-      const chosen = await this.#choose(packed, { all, last })
+      const chosen = await this.#choose(packs, { all, last })
       if (chosen === undefined) break
       const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
       progress.storedBytesTotal += bytes
       const outcome = await this.#merge(chosen, compacting).catch(storageFull)
-      packed = await this.#packed(projectId, signal)
+      packs = await this.#packs(projectId, signal)
       if (outcome === 'storageFull') stopped = outcome
       if (outcome !== 'merged') break
       progress.merges++
       progress.storedBytes += bytes
-      retiredBytes += bytes
       onProgress?.({ ...progress })
     }
     await plans.renew(projectId, compacting.readRoots, signal)
-    const after = measured(packed.sizes)
+    const after = measured(packs.active)
     return {
       merges: progress.merges,
       packsBefore: before.packs,
       packsAfter: after.packs,
       storedBytesBefore: before.storedBytes,
       storedBytesAfter: after.storedBytes,
-      retiredBytes,
+      retiredBytes: packs.retiredBytes,
       stopped,
     }
   }
@@ -132,13 +131,13 @@ export class PackCompactor implements GraphCompactor {
   }
 
   async #choose(
-    { project, sizes }: Packed,
+    { project, active }: ProjectPacks,
     { all, last }: { readonly all: boolean; readonly last: number },
   ): Promise<{ readonly project: ProjectView; readonly packs: readonly Pack[] } | undefined> {
     const { catalog, epoch } = this.#parts
     if (project === undefined) return undefined
     const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
-    const old = sizes.filter(({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore)
+    const old = active.filter(({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore)
     const packs: Pack[] = []
     for (const sequence of choosePacks(old, { all })) packs.push(await catalog.pack(project, sequence))
     return packs.length === 0 ? undefined : { project, packs }
@@ -183,19 +182,21 @@ export class PackCompactor implements GraphCompactor {
     return closures
   }
 
-  /** The active packs, as their records are now. */
-  async #packed(projectId: string, signal: AbortSignal): Promise<Packed> {
+  /** The active packs, as their records are now, and the bytes of those that wait for their removal. */
+  async #packs(projectId: string, signal: AbortSignal): Promise<ProjectPacks> {
     const { records } = this.#parts
     const project = await viewProject(records, projectId, signal)
-    const sizes: ActivePack[] = []
-    if (project === undefined) return { project, sizes }
+    const active: ActivePack[] = []
+    let retiredBytes = 0
+    if (project === undefined) return { project, active, retiredBytes }
     for await (const entries of records.range(keyBounds('pack', projectId, project.generation), { signal })) {
       for (const { key, value } of entries) {
         const record = decodePackRecord(key, value)
-        if (isActive(record, project.layout)) sizes.push(activePack(parseHex(keyParts(key)[2]), record))
+        if (isActive(record, project.layout)) active.push(activePack(parseHex(keyParts(key)[2]), record))
+        else if (isRetired(record, project.layout)) retiredBytes += record.packBytes
       }
     }
-    return { project, sizes }
+    return { project, active, retiredBytes }
   }
 }
 

@@ -161,12 +161,12 @@ async function* rebuildGeneration(
   let objects = 0
   for (const pack of numbered) {
     try {
-      objects += await reapply(records, blobs, committer, { ...pack, record: asUploaded(pack.record, epoch) })
+      objects += await reapply(parts, committer, { ...pack, record: asUploaded(pack.record, epoch) })
     } catch (error) {
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
   }
-  const storedBytes = await putTotals({ records, blobs }, { projectId, generation })
+  const storedBytes = await putTotals({ records, blobs, environment }, { projectId, generation })
   const lostBytes = (counted.get(keyParts(totalsKey(projectId, generation)).join('\0')) ?? 0) - storedBytes
   if (lostBytes > 0)
     yield damage(projectId, 'packs of the project', `packs of ${lostBytes} bytes are lost with their records`)
@@ -205,12 +205,11 @@ function inOrder(packs: FoundPack[]): FoundPack[] {
 }
 
 async function reapply(
-  records: RecordStore,
-  blobs: BlobStore,
+  { records, blobs, environment }: Pick<ReindexParts, 'records' | 'blobs' | 'environment'>,
   committer: Committer,
   pack: Parameters<Committer['apply']>[0],
 ): Promise<number> {
-  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), REAL_ENVIRONMENT)
+  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), environment)
   await putPack(records, pack.projectId, pack.generation, pack.sequence, pack.record)
   const applied = await committer.apply(pack, tables)
   return applied.record.owned?.count ?? 0
@@ -227,11 +226,14 @@ async function putPack(
   await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
 }
 
-async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: StoredProject): Promise<number> {
+async function putTotals(
+  parts: Pick<ReindexParts, 'records' | 'blobs' | 'environment'>,
+  project: StoredProject,
+): Promise<number> {
   const {
     totals,
     expectation: { key },
-  } = await readTotals({ ...parts, environment: REAL_ENVIRONMENT }, project)
+  } = await readTotals(parts, project)
   await parts.records.commit({ put: [{ key, value: encodeTotals(key, totals) }] })
   return totals.storedBytes
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
+import type { CompactionReport } from '../../../src/object/compaction.ts'
 import type { StorageBackend } from '../../../src/storage/backend.ts'
 import { reindexStore } from '../../../src/store/upkeep/reindex.ts'
 import { type Collecting, node, OLDER_THAN, openCollecting, PROJECT, UNDO } from '../collect/collecting.ts'
@@ -83,6 +84,30 @@ test('objects condemned before a merge are freed after it, and leave the disk wi
   assert.ok(bytes < before * 0.6, `${bytes} of ${before} bytes`)
   for (const root of ['root-1', 'root-4']) assert.equal((await download(again.store, PROJECT, root))?.ids.size, 5)
   await assertSound(backend)
+  await again.store.close()
+  await collecting.close()
+})
+
+test('the report has the bytes of all replaced packs until they go, whichever compaction replaced them', async () => {
+  const collecting = await condemned()
+  const { store, backend } = collecting
+  const compacted = async (over = store): Promise<CompactionReport> => {
+    const report = await over.compactor.compact(PROJECT, collecting.readRoots, { signal: never, all: true })
+    assert.ok(report !== undefined)
+    return report
+  }
+  const first = await compacted()
+  assert.deepEqual([first.packsAfter, first.retiredBytes], [1, first.storedBytesBefore])
+  const idle = await compacted()
+  assert.deepEqual([idle.merges, idle.retiredBytes], [0, first.retiredBytes])
+  await collecting.pass(3)
+  await put(store, PROJECT, [node('later', [])])
+  const second = await compacted()
+  assert.deepEqual([second.merges, second.retiredBytes], [1, first.retiredBytes + second.storedBytesBefore])
+  await collecting.pass(300)
+  const again = await openStore(backend)
+  await again.store.idle()
+  assert.equal((await compacted(again.store)).retiredBytes, 0)
   await again.store.close()
   await collecting.close()
 })

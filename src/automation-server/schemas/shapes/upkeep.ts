@@ -54,7 +54,7 @@ const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
       byCause: object(
         {
           neverReferenced: described(OBJECT_AMOUNT, 'No version and no pin led to them at any collection.'),
-          oldVersion: described(OBJECT_AMOUNT, 'A version or a pin led to them that is gone.'),
+          oldVersion: described(OBJECT_AMOUNT, 'A version or a pin that is gone led to them.'),
           replaced: described(OBJECT_AMOUNT, 'Lines of objects that another pack holds as well.'),
         },
         'The same, divided by the cause.',
@@ -176,7 +176,10 @@ export const COMPACTION_REPORT: NamedShape<CompactionReport> = named(
       packsAfter: described(COUNT, 'Packs after.'),
       storedBytesBefore: described(COUNT, 'Their bytes before.'),
       storedBytesAfter: described(COUNT, 'Their bytes after.'),
-      retiredBytes: described(COUNT, 'Bytes of replaced packs, which leave the disk a day later.'),
+      retiredBytes: described(
+        COUNT,
+        'Bytes of all replaced packs that are still on the disk, which they leave a day after they were replaced.',
+      ),
       stopped: nullable(oneOf(['storageFull']), 'Why it stopped before the end; `null` if it came to the end.'),
     },
     'The result of a compaction.',
