@@ -10,7 +10,7 @@ import type { FilesPart } from './file-blobs.ts'
 import { FolderSyncs } from './folder-syncs.ts'
 import { WriteGuard } from '../common/write-guard.ts'
 import { closeDatabase, type OpenDatabase, openRecordsDatabase } from '../level/database.ts'
-import { LevelRecords } from '../level/level-records.ts'
+import { LEVEL_RECORD_LIMITS, LevelRecords } from '../level/level-records.ts'
 import type { RecordsPart } from '../level/level-records.ts'
 import { LevelWriter, SYNCS_MAX } from '../level/level-writer.ts'
 
@@ -56,7 +56,7 @@ interface FilesystemContent {
 export function filesystemBackend(options: FilesystemBackendOptions): StorageBackend {
   // A host that changes its working folder later means the same data.
   const pinned = { ...options, path: resolve(options.path) }
-  return guardedBackend({ open: () => openDriver(pinned) })
+  return guardedBackend({ limits: LEVEL_RECORD_LIMITS, open: () => openDriver(pinned) })
 }
 
 async function openDriver(options: FilesystemBackendOptions): Promise<OpenedDriver> {

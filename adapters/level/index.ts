@@ -10,7 +10,7 @@ import { LevelBlobs, removeLeftovers } from './level-blobs.ts'
 import type { BlobsPart } from './level-blobs.ts'
 import { closeDatabase, openBlobsDatabase, openRecordsDatabase } from './database.ts'
 import type { DatabaseOptions, OpenDatabase } from './database.ts'
-import { LevelRecords } from './level-records.ts'
+import { LEVEL_RECORD_LIMITS, LevelRecords } from './level-records.ts'
 import type { RecordsPart } from './level-records.ts'
 import { LevelWriter, SYNCS_MAX } from './level-writer.ts'
 
@@ -53,7 +53,7 @@ interface LevelContent {
 export function levelBackend(options: LevelBackendOptions): StorageBackend {
   // A host that changes its working folder later means the same data.
   const pinned = { ...options, path: resolve(options.path) }
-  return guardedBackend({ open: () => openDriver(pinned) })
+  return guardedBackend({ limits: LEVEL_RECORD_LIMITS, open: () => openDriver(pinned) })
 }
 
 async function openDriver(options: LevelBackendOptions): Promise<OpenedDriver> {

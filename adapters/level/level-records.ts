@@ -1,4 +1,12 @@
-import type { CallOptions, Change, CommitResult, Entry, RangeBounds } from '../../src/storage/backend.ts'
+import {
+  type CallOptions,
+  type Change,
+  type CommitResult,
+  CORE_RECORD_LIMITS,
+  type Entry,
+  type RangeBounds,
+  type RecordLimits,
+} from '../../src/storage/backend.ts'
 import type { RecordDriver } from '../../src/storage/driver.ts'
 import { passErrno } from '../common/errno.ts'
 import type { LevelDatabase } from './database.ts'
@@ -10,6 +18,13 @@ import type { LevelWriter, WriteView } from './level-writer.ts'
 const STEP_ENTRIES = 1_000
 const STEP_BYTES = 1_048_576
 const RANGE_BATCH_BYTES = 262_144
+
+/** Each commit costs a sync. One of this size holds others up no longer than a step of any call does. */
+export const LEVEL_RECORD_LIMITS: RecordLimits = {
+  ...CORE_RECORD_LIMITS,
+  commitEntriesMax: STEP_ENTRIES,
+  commitBytesMax: 4 * 1_048_576,
+}
 
 export interface RecordsPart {
   readonly database: LevelDatabase

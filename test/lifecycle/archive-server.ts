@@ -8,14 +8,13 @@ import { dyingBackend } from './dying-backend.ts'
 import { answerCommands } from './server-commands.ts'
 import { epochHand } from './epoch-hand.ts'
 
-/** A server that tests may kill at any moment: `<folder> <port> <page bytes> <memory>`. Says when it listens. */
-const [path, port, pageBytes, memoryBytesMax] = process.argv.slice(2)
+/** A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Says when it listens. */
+const [path, port, pageBytes] = process.argv.slice(2)
 const { backend, dieAfter } = dyingBackend(filesystemBackend({ path }))
 const epochs = epochHand()
 const service = createObjectService({
   backend,
   access: openAccess(),
-  memoryBytesMax: Number(memoryBytesMax),
   extensions: [automation(), archives({ pageBytes: Number(pageBytes) }), epochs.extension],
 })
 await service.ready()

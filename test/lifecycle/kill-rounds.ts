@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { MB } from '../../src/limits.ts'
 import type { CommandAnswer, CommandMessage, ServerCommands } from './server-commands.ts'
 import type { Work } from './work.ts'
 
@@ -11,22 +10,18 @@ const WORKER = fileURLToPath(new URL('./archive-worker.ts', import.meta.url))
 /** Below those that Linux, macOS and Windows give to outgoing connections. */
 const PORTS = { first: 15_000, count: 15_000 }
 const START_ATTEMPTS_MAX = 10
-/** The default of a service. */
-const MEMORY_BYTES_MAX = 96 * MB
 
 /** A server process that is started again, on the same folder and port, whenever it is killed. */
 export class KillableServer {
   readonly #folder: string
   readonly #pageBytes: number
-  readonly #memoryBytesMax: number
   #child: ChildProcess | undefined
   #port = 0
   #commands = 0
   #restarting: Promise<void> = Promise.resolve()
 
-  constructor(folder: string, pageBytes: number, memoryBytesMax: number = MEMORY_BYTES_MAX) {
+  constructor(folder: string, pageBytes: number) {
     this.#folder = folder
-    this.#memoryBytesMax = memoryBytesMax
     this.#pageBytes = pageBytes
   }
 
@@ -87,7 +82,7 @@ export class KillableServer {
   }
 
   async #listen(): Promise<void> {
-    const child = forked(SERVER, [this.#folder, ...[this.#port, this.#pageBytes, this.#memoryBytesMax].map(String)])
+    const child = forked(SERVER, [this.#folder, ...[this.#port, this.#pageBytes].map(String)])
     this.#child = child
     const errors = errorsOf(child)
     await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error(errors())))])

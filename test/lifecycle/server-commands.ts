@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs'
 import type { ObjectService } from '../../src/index.ts'
+
+/** Between two looks at the memory of the process. */
+const LOOK_MS = 100
 
 /** What a test may tell its server over the channel of the process, and the result. */
 export interface ServerCommands {
@@ -13,8 +17,14 @@ export interface ServerCommands {
     options?: { readonly all?: boolean; readonly processorShare?: number },
   ): ReturnType<ProjectUpkeep['compact']>
   unreferenced(projectId: string): ReturnType<ProjectUpkeep['unreferenced']>
-  /** The most that the process held in memory so far. */
-  memory(): { readonly residentBytesMax: number }
+  /** The most that the process held in memory since it was asked first. */
+  memory(): HeldMemory
+}
+
+export interface HeldMemory {
+  readonly residentBytesMax: number
+  /** Without the files that are mapped, such as tables of the database: the system drops those when it needs the memory for others. */
+  readonly ownBytesMax: number
 }
 
 type ProjectUpkeep = Pick<ReturnType<ObjectService['project']>, 'collect' | 'compact' | 'unreferenced'>
@@ -31,13 +41,14 @@ export function answerCommands(
   service: ObjectService,
   hands: Pick<ServerCommands, 'dieAfter' | 'advanceEpochs'>,
 ): void {
+  let memory: MemoryWatch | undefined
   const commands: ServerCommands = {
     ...hands,
     // Shorter times are rounded up to one epoch.
     collect: (projectId, options) => service.project(projectId).collect({ olderThanMs: 1, undoMs: 1, ...options }),
     compact: (projectId, options) => service.project(projectId).compact(options),
     unreferenced: (projectId) => service.project(projectId).unreferenced(),
-    memory: () => ({ residentBytesMax: process.resourceUsage().maxRSS * 1_024 }),
+    memory: () => (memory ??= new MemoryWatch()).most,
   }
   process.on('message', (message: CommandMessage) => {
     const { number, name, args } = message
@@ -49,4 +60,28 @@ export function answerCommands(
         (error: unknown) => process.send?.({ number, error: String(error) } satisfies CommandAnswer),
       )
   })
+}
+
+class MemoryWatch {
+  #ownBytesMax = 0
+
+  constructor() {
+    this.#look()
+    setInterval(() => this.#look(), LOOK_MS).unref()
+  }
+
+  get most(): HeldMemory {
+    return { residentBytesMax: process.resourceUsage().maxRSS * 1_024, ownBytesMax: this.#ownBytesMax }
+  }
+
+  #look(): void {
+    this.#ownBytesMax = Math.max(this.#ownBytesMax, ownBytes())
+  }
+}
+
+/** Where the system does not tell them apart, all resident bytes count. */
+function ownBytes(): number {
+  if (process.platform !== 'linux') return process.memoryUsage.rss()
+  const [, kibibytes] = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? []
+  return Number(kibibytes) * 1_024
 }

@@ -78,7 +78,7 @@ export const IN_COMPACTING: readonly Mutant[] = [
   {
     name: 'the packs that were merged are not retired',
     path: FINISH,
-    replace: [['if (record.retiredAt !== 0) return', 'if (record.retiredAt >= 0) return']],
+    replace: [['if (record.retiredAt !== 0) continue', 'if (record.retiredAt >= 0) continue']],
   },
   {
     name: 'condemned objects are left out of merges',

@@ -10,18 +10,22 @@ import { KillableServer } from '../lifecycle/kill-rounds.ts'
 import { type Latency, Load } from './upkeep-load.ts'
 
 /*
- * 32 clients upload and download for `STOWAGE_UPKEEP_LOAD_SECONDS`: a quarter of the time without upkeep, half of it while objects are collected and packs
- * are merged, and a quarter without again, so that a machine that grows slower or faster does not decide.
+ * 32 clients upload and download for `STOWAGE_UPKEEP_LOAD_SECONDS`, in rounds: in the first half of each the storage is left alone, in the second half
+ * objects are collected and packs are merged.
  */
 
 const SECONDS = Number(process.env.STOWAGE_UPKEEP_LOAD_SECONDS ?? 600)
+const ROUNDS = 3
 const CLIENTS = 32
 const PROJECT = 'house'
 const PAGE_BYTES = 4 * MB
-/** Less than the default: the process takes about 200 MB beside it, most of it for V8's garbage. */
-const MEMORY_BYTES_MAX = 64 * MB
 const PROCESSOR_SHARE = 0.5
-const RESIDENT_MB_MAX = 300
+/** Without mapped files, of which the database has up to 128 MB: how many of them are resident, the system decides. */
+const MEMORY_MB_MAX = 300
+/**
+ * Of the middle one of the rounds: other programs on the machine slow one down, and not most of them. What holds requests up, such as one commit that
+ * blocks the others or a long turn of the event loop, does so in each round.
+ */
 const P99_RATIO_MAX = 3
 
 interface Window {
@@ -29,44 +33,57 @@ interface Window {
   readonly endedAtMs: number
 }
 
+interface Done {
+  collections: number
+  freed: number
+  merges: number
+}
+
 test(`${CLIENTS} clients upload and download for ${SECONDS} s while objects are collected and packs are merged: no request fails, and single objects take less than ${P99_RATIO_MAX} times as long`, async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-lifecycle-'))
-  const server = new KillableServer(folder, PAGE_BYTES, MEMORY_BYTES_MAX)
+  const server = new KillableServer(folder, PAGE_BYTES)
   t.after(async () => {
     await server.kill()
     await rm(folder, { recursive: true, force: true })
   })
   await server.start()
+  await server.call('memory')
   const load = new Load(server.url, PROJECT, CLIENTS)
   const ended = load.failure().then(() => Promise.reject(new Error('the load ended too early')))
   const within = <T>(work: Promise<T>): Promise<T> => Promise.race([work, ended])
   await within(eventually(() => load.steps > 2 * CLIENTS, 'every client has uploaded'))
-  const before = await within(windowOf(() => sleep(SECONDS * 250)))
-  const done = { collections: 0, freed: 0, merges: 0 }
-  const during = await within(
-    windowOf(async () => {
-      const untilMs = performance.now() + SECONDS * 500
-      while (performance.now() < untilMs || done.freed === 0 || done.merges === 0) await upkeep(server, load, done)
-    }),
-  )
-  const after = await within(windowOf(() => sleep(SECONDS * 250)))
+  const halfMs = (SECONDS * 1_000) / ROUNDS / 2
+  const done: Done = { collections: 0, freed: 0, merges: 0 }
+  const ratios: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const without = await within(windowOf(() => sleep(halfMs)))
+    const during = await within(windowOf(() => upkeepFor(halfMs, server, load, done)))
+    const [withoutMs, duringMs] = [without, during].map((window) => p99(load.latencies, window))
+    ratios.push(duringMs / withoutMs)
+    t.diagnostic(`single objects: p99 ${withoutMs.toFixed(0)} ms without, ${duringMs.toFixed(0)} ms during`)
+  }
   await load.stop()
-  const { residentBytesMax } = await server.call('memory')
-  const [withoutMs, duringMs] = [[before, after], [during]].map((windows) => p99(load.latencies, windows))
-  const megabytes = Math.round(residentBytesMax / MB)
+  const { residentBytesMax, ownBytesMax } = await server.call('memory')
+  const [resident, own] = [residentBytesMax, ownBytesMax].map((bytes) => Math.round(bytes / MB))
   t.diagnostic(
-    `${load.steps} uploads and downloads, ${load.latencies.length} single objects; p99 ${withoutMs.toFixed(0)} ms without, ${duringMs.toFixed(0)} ms during ${done.collections} collections that freed ${done.freed} objects and ${done.merges} merges; ${megabytes} MB at most`,
+    `${load.steps} uploads and downloads, ${load.latencies.length} single objects; ${done.collections} collections freed ${done.freed} objects, ${done.merges} merges; at most ${own} MB of memory, ${resident} MB with mapped files`,
   )
-  assert.ok(duringMs < P99_RATIO_MAX * withoutMs, `p99 ${duringMs} ms during, ${withoutMs} ms without`)
-  assert.ok(megabytes < RESIDENT_MB_MAX, `${megabytes} MB`)
+  const [, middle] = ratios.toSorted((a, b) => a - b)
+  assert.ok(
+    middle < P99_RATIO_MAX,
+    `p99 during upkeep is ${ratios.map((ratio) => ratio.toFixed(1)).join(', ')} times as long`,
+  )
+  assert.ok(own < MEMORY_MB_MAX, `${own} MB`)
 })
 
+/** Until the time is up, and until something was freed and merged since the beginning. */
+async function upkeepFor(atLeastMs: number, server: KillableServer, load: Load, done: Done): Promise<void> {
+  const untilMs = performance.now() + atLeastMs
+  while (performance.now() < untilMs || done.freed === 0 || done.merges === 0) await upkeep(server, load, done)
+}
+
 /** Condemns, frees and merges once. */
-async function upkeep(
-  server: KillableServer,
-  load: Load,
-  done: { collections: number; freed: number; merges: number },
-): Promise<void> {
+async function upkeep(server: KillableServer, load: Load, done: Done): Promise<void> {
   for (let pass = 0; pass < 2; pass++) {
     for (let epochs = 0; epochs < 2; epochs++) {
       await server.call('advanceEpochs', 1)
@@ -85,12 +102,10 @@ async function windowOf(act: () => Promise<unknown>): Promise<Window> {
   return { beganAtMs, endedAtMs: performance.now() }
 }
 
-/** Of the requests that lie in one of the windows as a whole. */
-function p99(latencies: readonly Latency[], windows: readonly Window[]): number {
+/** Of the requests that lie in the window as a whole. */
+function p99(latencies: readonly Latency[], { beganAtMs, endedAtMs }: Window): number {
   const sorted = latencies
-    .filter(({ beganAtMs, tookMs }) =>
-      windows.some((one) => beganAtMs >= one.beganAtMs && beganAtMs + tookMs <= one.endedAtMs),
-    )
+    .filter((one) => one.beganAtMs >= beganAtMs && one.beganAtMs + one.tookMs <= endedAtMs)
     .map(({ tookMs }) => tookMs)
     .sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length * 0.99)] ?? Number.NaN

@@ -23,6 +23,9 @@ const ATTEMPTS_MAX = 50
 const BITMAPS_OF_PACK = 14
 /** Besides the packs, a commit names the head, the epoch and the mark of a merge. */
 const OTHER_ENTRIES = 3
+/** Those of one commit are held until it is made, with their tables. */
+const CHANGED_PACKS_MAX = 64
+const CHANGED_BYTES_MAX = 1_048_576
 /** Objects that are looked at between two looks at the clock. */
 const STRETCH = 4_096
 
@@ -97,7 +100,8 @@ export class Sweep {
     for await (const pack of packsOf(records, this.#project, { signal })) {
       if (pack.record.state === 'committed') continue
       const tables = await catalog.tables(packOf(this.#project.projectId, pack.sequence, pack.record))
-      this.#sortedBytes += BITMAPS_OF_PACK * (pack.record.objects >> 3)
+      this.#sortedBytes +=
+        BITMAPS_OF_PACK * (pack.record.objects >> 3) + pack.value.length + tables.lineBytes.buffer.byteLength
       await this.#memory.set(this.#sortedBytes)
       const sorting = { ...this.#terms, marked: marked.kept.get(pack.sequence) }
       const sorted = await sortPack(this.#parts, this.#project, pack, tables, sorting)
@@ -156,10 +160,12 @@ export class Sweep {
     }
     const bytes = 2 * pack.key.length + pack.value.length + value.length
     const { commitEntriesMax, commitBytesMax } = this.#parts.records.limits
-    if (this.#changed.length > 0 && this.#changedBytes + bytes > commitBytesMax / 2) await this.#commitChanged()
+    const bytesMax = Math.min(CHANGED_BYTES_MAX, commitBytesMax / 2)
+    if (this.#changed.length > 0 && this.#changedBytes + bytes > bytesMax) await this.#commitChanged()
     this.#changed.push({ sorted, value, after: decodePackRecord(pack.key, value) })
     this.#changedBytes += bytes
-    if (this.#changed.length === commitEntriesMax - OTHER_ENTRIES) await this.#commitChanged()
+    if (this.#changed.length >= Math.min(CHANGED_PACKS_MAX, commitEntriesMax - OTHER_ENTRIES))
+      await this.#commitChanged()
   }
 
   /** Removes the records of what was condemned long ago; resolves to the objects that are gone. */

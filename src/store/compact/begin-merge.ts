@@ -12,6 +12,8 @@ import { inMergedOrder, type MergeSource } from './order.ts'
 import { type MergeWriting, writeMerged } from './write.ts'
 
 const ATTEMPTS_MAX = 20
+/** Owned, condemned and reached objects, those that move, and those in a closure and in none. */
+const BITMAPS_OF_SOURCE = 6
 
 export interface BeginParts extends MergeWriting, FinishParts {
   readonly newId: () => string
@@ -30,6 +32,7 @@ export async function beginMerge(
 ): Promise<boolean> {
   const { projectId, generation } = project
   const packId = parts.newId()
+  await parts.memory.hold(chosen.packs.reduce((sum, { record }) => sum + heldBytesOf(record), 0))
   const sources: MergeSource[] = []
   for (const pack of chosen.packs) {
     const tables = await parts.catalog.tables(pack)
@@ -58,6 +61,11 @@ export async function beginMerge(
   // Refused for certain: no record names the blob.
   if (!isBegun && record.inline === undefined) await parts.blobs.remove([packBlobName(projectId, packId)])
   return isBegun
+}
+
+/** The contents of a small pack, and the bitmaps of its objects: as they were read, and without those that are placed. */
+function heldBytesOf({ inline, objects }: PackRecord): number {
+  return (inline?.length ?? 0) + BITMAPS_OF_SOURCE * ((objects + 7) >> 3)
 }
 
 /** Uploads get numbers at the same time, so it is tried again unless the layout rose or another merge is under way. */

@@ -39,6 +39,8 @@ interface ActivePack extends PackSize {
 }
 
 interface ProjectPacks {
+  /** `undefined` if the project does not exist any more. */
+  readonly project: ProjectView | undefined
   readonly active: readonly ActivePack[]
   readonly retiredBytes: number
 }
@@ -65,18 +67,20 @@ export class PackCompactor implements GraphCompactor {
     if (project === undefined) return undefined
     const compacting = { pace: new Pace(environment, processorShare), signal, readRoots: once(roots) }
     await finishMerge(this.#parts, project, compacting.pace, signal)
-    const { active: sizes } = await this.#packs(projectId, signal)
-    const before = measured(sizes)
+    // Records of small packs contain the packs, so they are read as seldom as possible.
+    let packs = await this.#packs(projectId, signal)
+    const before = measured(packs.active)
     // Packs that come meanwhile wait for the next compaction: otherwise steady uploads would keep this one from its end.
-    const last = Math.max(...sizes.map(({ sequence }) => sequence))
+    const last = Math.max(...packs.active.map(({ sequence }) => sequence))
     const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
     let stopped: CompactionReport['stopped'] = null
     while (stopped === null) {
-      const chosen = await this.#choose(projectId, { all, last }, signal)
+      const chosen = await this.#choose(packs, { all, last })
       if (chosen === undefined) break
       const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
       progress.storedBytesTotal += bytes
       const outcome = await this.#merge(chosen, compacting).catch(storageFull)
+      packs = await this.#packs(projectId, signal)
       if (outcome === 'storageFull') stopped = outcome
       if (outcome !== 'merged') break
       progress.merges++
@@ -84,15 +88,14 @@ export class PackCompactor implements GraphCompactor {
       onProgress?.({ ...progress })
     }
     await plans.renew(projectId, compacting.readRoots, signal)
-    const { active, retiredBytes } = await this.#packs(projectId, signal)
-    const after = measured(active)
+    const after = measured(packs.active)
     return {
       merges: progress.merges,
       packsBefore: before.packs,
       packsAfter: after.packs,
       storedBytesBefore: before.storedBytes,
       storedBytesAfter: after.storedBytes,
-      retiredBytes,
+      retiredBytes: packs.retiredBytes,
       stopped,
     }
   }
@@ -128,15 +131,12 @@ export class PackCompactor implements GraphCompactor {
   }
 
   async #choose(
-    projectId: string,
+    { project, active }: ProjectPacks,
     { all, last }: { readonly all: boolean; readonly last: number },
-    signal: AbortSignal,
   ): Promise<{ readonly project: ProjectView; readonly packs: readonly Pack[] } | undefined> {
-    const { records, catalog, epoch } = this.#parts
-    const project = await viewProject(records, projectId, signal)
+    const { catalog, epoch } = this.#parts
     if (project === undefined) return undefined
     const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
-    const { active } = await this.#packs(projectId, signal)
     const old = active.filter(({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore)
     const packs: Pack[] = []
     for (const sequence of choosePacks(old, { all })) packs.push(await catalog.pack(project, sequence))
@@ -188,7 +188,7 @@ export class PackCompactor implements GraphCompactor {
     const project = await viewProject(records, projectId, signal)
     const active: ActivePack[] = []
     let retiredBytes = 0
-    if (project === undefined) return { active, retiredBytes }
+    if (project === undefined) return { project, active, retiredBytes }
     for await (const entries of records.range(keyBounds('pack', projectId, project.generation), { signal })) {
       for (const { key, value } of entries) {
         const record = decodePackRecord(key, value)
@@ -196,7 +196,7 @@ export class PackCompactor implements GraphCompactor {
         else if (isRetired(record, project.layout)) retiredBytes += record.packBytes
       }
     }
-    return { active, retiredBytes }
+    return { project, active, retiredBytes }
   }
 }
 

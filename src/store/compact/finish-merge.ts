@@ -1,7 +1,7 @@
 import type { Environment } from '../../environment.ts'
 import { pauseBeforeRetry } from '../../async/backoff.ts'
 import { StowageError } from '../../errors.ts'
-import type { RecordStore } from '../../storage/backend.ts'
+import type { Entry, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { type LinePlace, linePlaces } from '../pack/line-places.ts'
@@ -19,6 +19,8 @@ import { addTotals, NO_TOTALS, readStoredTotals, subtractTotals, totalsEntry } f
 import type { Pace } from './pace.ts'
 
 const ATTEMPTS_MAX = 100
+/** Sources that are retired in one commit, if it takes so many. Their records are held meanwhile: up to 64 KB each, twice. */
+const SOURCES_AT_ONCE = 32
 
 export interface FinishParts {
   readonly records: RecordStore
@@ -27,13 +29,16 @@ export interface FinishParts {
   readonly epoch: () => Promise<number>
 }
 
-/** The merged pack of a merge under way, with the records of the packs that it replaces. */
+/** What a merge needs of the packs that it replaces: not their contents, which may lie in the record. */
+type MergedSource = Pick<PackRecord, 'owned' | 'reached' | 'packBytes'>
+
+/** The merged pack of a merge under way, with the packs that it replaces. */
 interface OpenMerge {
   readonly project: StoredProject
   readonly merge: MergeRecord
   readonly record: PackRecord
   readonly tables: PackTables
-  readonly sources: ReadonlyMap<number, PackRecord>
+  readonly sources: ReadonlyMap<number, MergedSource>
 }
 
 type Ownership = Pick<PackRecord, 'owned' | 'condemned' | 'reached'>
@@ -55,7 +60,7 @@ export async function finishMerge(
   const open = await openMerge(parts, project, decodeMerge(key, value), signal)
   if (open === undefined) return
   const ownership = await repoint(parts, open, pace, signal)
-  for (const sequence of open.sources.keys()) await retire(parts, open, sequence)
+  await retireAll(parts, open, signal)
   await takeEffect(parts, open, ownership)
 }
 
@@ -73,12 +78,13 @@ async function openMerge(
   if (record === undefined) throw corrupt(`the record of the merged pack ${merge.sequence} is missing`)
   if (record.state !== 'merging') return undefined
   const tables = await catalog.tables(packOf(projectId, merge.sequence, record))
-  const sources = new Map<number, PackRecord>()
+  const sources = new Map<number, MergedSource>()
   for (const sequence of record.sources) {
     const source = await readPack(records, project, sequence)
     if (source === undefined)
       throw corrupt(`the record of pack ${sequence} is missing, though a merge of it is under way`)
-    sources.set(sequence, source)
+    const { owned, reached, packBytes } = source
+    sources.set(sequence, { owned, reached, packBytes })
   }
   return { project, merge, record, tables, sources }
 }
@@ -132,28 +138,57 @@ function moved(
   return { ...object, ...place, sequence: merge.sequence, previous }
 }
 
-/** From the layout of the merge on, the source holds nothing. Its blob goes when no reader can need it any more. */
-async function retire({ records, environment, epoch }: FinishParts, open: OpenMerge, sequence: number): Promise<void> {
-  const { project, merge } = open
-  const key = packKey(project.projectId, project.generation, sequence)
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
-    const [value] = await records.getMany([key])
-    if (value === undefined) return
-    const record = decodePackRecord(key, value)
-    if (record.retiredAt !== 0) return
-    const mark = condemnedBlobKey(project.projectId, packBlobName(project.projectId, record.packId))
-    const retired = { ...record, retiredAt: merge.layout, movedTo: merge.sequence }
-    const result = await records.commit({
-      put: [
-        { key, value: encodePackRecord(key, retired) },
-        { key: mark, value: encodeCondemnedBlob(mark, { epoch: await epoch(), isRemoved: false }) },
-      ],
-      expect: [{ key, value }],
-    })
-    if (result.ok) return
+/** From the layout of the merge on, the sources hold nothing. Their blobs go when no reader can need them any more. */
+async function retireAll(parts: FinishParts, open: OpenMerge, signal: AbortSignal): Promise<void> {
+  const left = [...open.sources.keys()]
+  for (let attempt = 0; left.length > 0;) {
+    signal.throwIfAborted()
+    if (attempt === ATTEMPTS_MAX) throw tooBusy()
+    if (attempt > 0) await pauseBeforeRetry(attempt, parts.environment)
+    const done = await retireFirst(parts, open, left.slice(0, SOURCES_AT_ONCE))
+    left.splice(0, done)
+    attempt = done === 0 ? attempt + 1 : 0
   }
-  throw tooBusy()
+}
+
+/** Retires as many of these as fit into one commit; returns how many of them are retired then, 0 after a conflict. */
+async function retireFirst(
+  { records, epoch }: FinishParts,
+  { project: { projectId, generation }, merge }: OpenMerge,
+  sequences: readonly number[],
+): Promise<number> {
+  const keys = sequences.map((sequence) => packKey(projectId, generation, sequence))
+  const values = await records.getMany(keys)
+  const condemned = { epoch: await epoch(), isRemoved: false }
+  const put: Entry[] = []
+  const expect: Entry[] = []
+  let bytes = 0
+  let done = 0
+  for (; done < keys.length; done++) {
+    const [key, value] = [keys[done], values[done]]
+    if (value === undefined) continue
+    const record = decodePackRecord(key, value)
+    if (record.retiredAt !== 0) continue
+    const mark = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
+    const retired = { ...record, retiredAt: merge.layout, movedTo: merge.sequence }
+    const entries = [
+      { key, value: encodePackRecord(key, retired) },
+      { key: mark, value: encodeCondemnedBlob(mark, condemned) },
+    ]
+    bytes += bytesOf([...entries, { key, value }])
+    const isTooMuch =
+      put.length + entries.length > records.limits.commitEntriesMax || bytes > records.limits.commitBytesMax
+    if (put.length > 0 && isTooMuch) break
+    put.push(...entries)
+    expect.push({ key, value })
+  }
+  if (put.length === 0) return done
+  const { ok } = await records.commit({ put, expect })
+  return ok ? done : 0
+}
+
+function bytesOf(entries: readonly Entry[]): number {
+  return entries.reduce((sum, { key, value }) => sum + key.length + value.length, 0)
 }
 
 /** The one commit after which readers use the merged pack. */

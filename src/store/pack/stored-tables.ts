@@ -29,7 +29,12 @@ export async function deflateTables(
 /** Reads sections and trailer, which must be all of `bytes`. Throws `corrupt_data`. */
 export async function decodeTables(bytes: Uint8Array, environment: Environment): Promise<PackTables> {
   const { sections, trailer } = divideTables(bytes)
-  if ((trailer.features & DEFLATED_SECTIONS) === 0) return decodeSections(sections, trailer)
+  if ((trailer.features & DEFLATED_SECTIONS) === 0) return decodeSections(aligned(sections), trailer)
   const raw = await inflateFragments(sections, trailer.inflatedBytes, environment)
   return decodeSections(new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength), trailer)
+}
+
+/** Tables are words of 4 bytes, which may lie anywhere in a record. */
+function aligned(sections: Uint8Array): Uint8Array {
+  return sections.byteOffset % 4 === 0 ? sections : new Uint8Array(sections)
 }

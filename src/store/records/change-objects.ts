@@ -10,7 +10,7 @@ import type { StoredProject } from './project-view.ts'
 
 const ATTEMPTS_MAX = 50
 /** Larger commits would hold everything else up, whatever the storage takes. */
-const COMMIT_ENTRIES_MAX = 500
+const COMMIT_ENTRIES_MAX = 1_000
 const COMMIT_BYTES_MAX = 524_288
 
 export interface ChangeParts {
@@ -53,7 +53,7 @@ interface OpenChange {
 
 /**
  * Changes records of objects, each one only as long as it is as it was read; if it changed meanwhile, it is read and
- * decided on again. In commits that the smallest record store takes: a crash leaves the first of them made, and the
+ * decided on again. In commits as large as the record store takes them, within bounds: a crash leaves the first of them made, and the
  * call can be repeated.
  */
 export async function changeObjects(

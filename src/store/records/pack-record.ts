@@ -91,7 +91,8 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
   const epoch = reader.u32()
   const [activeAt, retiredAt, movedTo] = [reader.u48(), reader.u48(), reader.u48()]
   const sources = Array.from({ length: reader.u16() }, () => reader.u48())
-  const inline = reader.u8() === 1 ? Uint8Array.from(reader.sized()) : undefined
+  // Not copied: it is most of the value, and records of packs are read often.
+  const inline = reader.u8() === 1 ? reader.sized() : undefined
   const ownership = readOwnership(reader, objects)
   return {
     state,

@@ -9,6 +9,7 @@ import { gate, hooked, putBlob } from '../failures.ts'
 import { randomGraph, seeded } from '../graphs.ts'
 import { eventually } from '../../support/patience.ts'
 import { assertSound, heldOf, never, put } from '../support.ts'
+import { smallest } from '../compact/support.ts'
 import { node, OLDER_THAN, openCollecting, PROJECT } from './collecting.ts'
 
 const KEPT = [node('kept', ['leaf']), node('leaf')]
@@ -37,7 +38,7 @@ test('a project with a damaged pack is not collected', async () => {
 
 test('a collection tells how far it is, and ends when it is aborted; the next one completes it', async () => {
   const aborting = new AbortController()
-  const memory = memoryBackend()
+  const memory = smallest()
   const held = gate()
   let commits = 0
   const backend = hooked(memory, async (call, detail, work) => {

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { filesystemBackend } from '../../../adapters/filesystem/index.ts'
+import { CORE_RECORD_LIMITS, type StorageBackend } from '../../../src/storage/backend.ts'
+import { folderInMemory } from '../../support/folder.ts'
+import { assertSound, openStore } from '../support.ts'
+import { assertHolds, compact, history, PROJECT, smallest, uploaded } from './support.ts'
+
+const MANY_PACKS = history({ versions: 60, objects: 1_500, changed: 10 })
+const OBJECTS = MANY_PACKS.oracle.objects.size
+const PACKS = MANY_PACKS.uploads.length
+/** Beside those that move objects and retire packs: the one that begins the merge, the one with which it takes effect, and those of plans. */
+const OTHER_COMMITS = 6
+
+/** The commits of one compaction, and the most keys that one of them names. */
+async function commitsOf(backend: StorageBackend): Promise<{ readonly commits: number; readonly keysMax: number }> {
+  const opened = await uploaded(MANY_PACKS, backend)
+  await opened.store.close()
+  const counted = { commits: 0, keysMax: 0 }
+  const { records } = backend
+  const { store } = await openStore({
+    ...backend,
+    records: {
+      limits: records.limits,
+      getMany: records.getMany.bind(records),
+      range: records.range.bind(records),
+      insertMany: records.insertMany.bind(records),
+      commit: (change, options) => {
+        const { put = [], remove = [], expect = [] } = change
+        const keys = [...put, ...expect].map(({ key }) => key).concat(remove)
+        counted.commits++
+        counted.keysMax = Math.max(counted.keysMax, new Set(keys.map((key) => Buffer.from(key).toString('hex'))).size)
+        return records.commit(change, options)
+      },
+      close: records.close.bind(records),
+    },
+  })
+  const report = await compact({ compactor: store.compactor }, MANY_PACKS)
+  assert.equal(report.merges, 1, PROJECT)
+  assert.equal(report.packsAfter, 1)
+  await assertHolds(store, MANY_PACKS, { closures: 3 })
+  await store.close()
+  await assertSound(backend)
+  return counted
+}
+
+test('a merge moves a thousand objects in one commit, and retires dozens of packs in one, where the storage takes it', async (t) => {
+  const backend = filesystemBackend({ path: folderInMemory(t) })
+  t.after(() => backend.close())
+  const { commits, keysMax } = await commitsOf(backend)
+  const atMost = Math.ceil(OBJECTS / 1_000) + Math.ceil(PACKS / 32) + OTHER_COMMITS
+  assert.ok(commits <= atMost, `${commits} commits; at most ${atMost} were expected`)
+  assert.ok(keysMax > CORE_RECORD_LIMITS.commitEntriesMax)
+})
+
+test('a merge names no more keys in a commit than the smallest storage takes', async () => {
+  const { commits, keysMax } = await commitsOf(smallest())
+  assert.ok(keysMax <= CORE_RECORD_LIMITS.commitEntriesMax, `${keysMax} keys`)
+  const atLeast = OBJECTS / CORE_RECORD_LIMITS.commitEntriesMax
+  assert.ok(commits > atLeast, `${commits} commits; more than ${atLeast} were expected`)
+})
