@@ -1,7 +1,6 @@
 import type { Mutant } from './mutant.ts'
 
 const MARK = 'src/store/collect/mark.ts'
-const SWEEP = 'src/store/collect/sweep.ts'
 const FINISH = 'src/store/compact/finish-merge.ts'
 
 /** Faults in collecting: what roots or young objects lead to may go, or what nobody needs stays. */
@@ -12,16 +11,6 @@ export const IN_COLLECTING: readonly Mutant[] = [
     replace: [['return epoch - writtenAt <= olderThanEpochs', 'return epoch - writtenAt < -olderThanEpochs']],
   },
   {
-    name: 'young objects hold nothing below them',
-    path: MARK,
-    replace: [
-      [
-        'if (isYoungPack && (all || !isMerged)) await walk.reach(placesIn(sequence, membersOf(record.owned)))',
-        'if (all) await walk.reach(placesIn(sequence, membersOf(record.owned)))',
-      ],
-    ],
-  },
-  {
     name: 'a collection sees no roots',
     path: MARK,
     replace: [['if (location !== undefined) places.push(location)', 'if (location === undefined) places.length = 0']],
@@ -30,26 +19,6 @@ export const IN_COLLECTING: readonly Mutant[] = [
     name: 'what is condemned is freed by the next collection',
     path: 'src/store/collect/collector.ts',
     replace: [['undoEpochs: atLeastOne(options.undoEpochs),', 'undoEpochs: -1,']],
-  },
-  {
-    name: 'a pack goes on owning what is condemned',
-    path: SWEEP,
-    replace: [
-      [
-        'const owned = (record.owned ?? empty).without(toCondemn)',
-        'const owned = (record.owned ?? empty).without(empty)',
-      ],
-    ],
-  },
-  {
-    name: 'an upload takes what is condemned for held',
-    path: 'src/store/ingest/admission.ts',
-    replace: [["} else if (held?.state === 'live') {", '} else if (held !== undefined) {']],
-  },
-  {
-    name: 'the record of a condemned object that comes again is kept',
-    path: 'src/store/ingest/committer.ts',
-    replace: [['if (condemned.length === 0) return held', 'if (condemned.length >= 0) return held']],
   },
 ]
 
@@ -93,11 +62,6 @@ export const IN_COMPACTING: readonly Mutant[] = [
     replace: [['if (since + this.#graceEpochs > epoch) continue', 'if (since > epoch) continue']],
   },
   {
-    name: 'a plan is kept whatever is merged',
-    path: 'src/store/plan/plan-layout.ts',
-    replace: [['if (plan.layout >= project.layout) return true', 'if (plan.layout >= 0) return true']],
-  },
-  {
     name: 'packs are remembered whatever is merged',
     path: 'src/store/records/pack-catalog.ts',
     replace: [
@@ -111,16 +75,6 @@ export const IN_COMPACTING: readonly Mutant[] = [
 
 /** Mends of durability that the history of the core has, each taken out again. */
 export const MENDS_TAKEN_OUT: readonly Mutant[] = [
-  {
-    name: 'a tombstone that a crash cut short stays',
-    path: 'src/store/upkeep/tombstone.ts',
-    replace: [
-      [
-        '    if (await isWhole(blobs, known)) return true\n    await blobs.remove([name])\n',
-        '    return known.name === name || isWhole(blobs, known)\n',
-      ],
-    ],
-  },
   {
     name: 'a walk is shared while an upload writes its ids',
     path: 'src/store/closure/shared-walks.ts',

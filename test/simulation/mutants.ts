@@ -157,11 +157,6 @@ const IN_REMOVING: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the commit of a pack does not look at the mark of its blob',
-    path: COMMITTER,
-    replace: [['[...change.expect, { key: mark, value: undefined }]', 'change.expect']],
-  },
-  {
     name: 'packs are remembered without their generation',
     path: CATALOG,
     replace: [
@@ -241,16 +236,6 @@ const IN_READING: readonly Mutant[] = [
       [
         "held[first + i] = record?.state === 'live' ? 1 : 0",
         "held[first + i] = record?.state === 'live' || i === 0 ? 1 : 0",
-      ],
-    ],
-  },
-  {
-    name: 'records are not compared with their checksum',
-    path: 'src/store/records/seal.ts',
-    replace: [
-      [
-        'return stored === crc32(body, crc32(key)) ? value[0] : undefined',
-        'return stored === -1 ? undefined : value[0]',
       ],
     ],
   },
