@@ -29,7 +29,7 @@ test('a server on localhost has pages, and a link for the token of the environme
   }
   assert.equal((await fetch(`${url}/`)).status, 404, 'programs are told as before')
   const code = new URL(signInUrl).searchParams.get('code') ?? ''
-  assert.match(await (await fetch(signInUrl, { headers: BROWSER })).text(), /This link signs you in once/)
+  assert.match(await (await fetch(signInUrl, { headers: BROWSER })).text(), /This link works once/)
   const signedIn = await fetch(`${url}/web/sign-in`, {
     method: 'POST',
     body: new URLSearchParams({ code }),
