@@ -118,7 +118,6 @@ export type Operation =
   | PlannedRestart
 /** An action that one server serves. */
 export type ServedOperation = Exclude<Operation, PlannedRestart | PlannedMaintenance | PlannedAge>
-export type OperationKind = Operation['kind']
 
 /** The operation without its place. */
 export type Unplaced = Operation extends infer O

@@ -88,7 +88,7 @@ function unreferencedResource<H>({ context: { guard, upkeepOf, epochs } }: HttpD
 function parseCursor(text: string): UnreferencedCursor {
   const [, ...parts] = CURSOR.exec(text) ?? []
   if (parts.length === 0)
-    throw new StowageError('invalid_request', `cursor is ${quoted(text)}; it must be the "cursor" of a part before`)
+    throw new StowageError('invalid_request', `cursor is ${quoted(text)}; it must be the "cursor" of an earlier page`)
   const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
   return { generation, sequence, ordinal }
 }

@@ -129,9 +129,7 @@ function printChosen(projectId: string, report: RemoteChosenReport, { json, dryR
   printLine(`${printable(projectId)}: ${dryRun ? 'would condemn' : 'condemned'} ${amountText(condemned)}`)
   if (missing > 0) printLine(`${formatCount(missing, 'object')} not held`)
   if (kept > 0) {
-    printLine(
-      `${formatCount(kept, 'object')} kept: a version, a pin or another object leads to them, or they are young`,
-    )
+    printLine(`${formatCount(kept, 'object')} kept: in use by a version, a pin or another object, or too young`)
     for (const id of keptIds) printLine(`  ${printable(id)}`)
   }
 }

@@ -42,7 +42,7 @@ export interface Page<T> {
 export interface PageRequest {
   /** From 1 to 1,000; 100 by default. */
   readonly limit?: number
-  /** The `cursor` of the part before. */
+  /** Where to continue: the `cursor` of the page before. */
   readonly cursor?: string
 }
 

@@ -4,7 +4,6 @@ import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Entry, Expectation, RecordStore } from '../../storage/backend.ts'
 import { objectKeyMaker } from './keys.ts'
 import { LOOKUP_KEYS } from './locator.ts'
-import type { LinePlace } from '../pack/line-places.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from './object-record.ts'
 import type { StoredProject } from './project-view.ts'
 
@@ -152,19 +151,6 @@ function* inCommits(
   if (chunk.length > 0) yield chunk
 }
 
-/** Condemns the objects that are live and were neither written nor revived after `writtenUntil`. */
-export function condemnObjects(
-  parts: ChangeParts,
-  project: StoredProject,
-  ids: readonly Uint8Array[],
-  { epoch, writtenUntil }: { readonly epoch: number; readonly writtenUntil: number },
-  signal?: AbortSignal,
-): Promise<ChangedObjects> {
-  const decide = (record: ObjectRecord | undefined): Decision =>
-    record?.state === 'live' && record.epoch <= writtenUntil ? { ...record, state: 'condemned', epoch } : 'keep'
-  return changeObjects(parts, project, ids, decide, signal)
-}
-
 /** Brings condemned objects back to life. */
 export function reviveObjects(
   parts: ChangeParts,
@@ -175,47 +161,6 @@ export function reviveObjects(
 ): Promise<ChangedObjects> {
   const decide = (record: ObjectRecord | undefined): Decision =>
     record?.state === 'condemned' ? { ...record, state: 'live', epoch } : 'keep'
-  return changeObjects(parts, project, ids, decide, signal)
-}
-
-/** Removes the records of objects that have been condemned since `condemnedUntil` or before. */
-export function removeCondemnedObjects(
-  parts: ChangeParts,
-  project: StoredProject,
-  ids: readonly Uint8Array[],
-  condemnedUntil: number,
-  signal?: AbortSignal,
-): Promise<ChangedObjects> {
-  const decide = (record: ObjectRecord | undefined): Decision =>
-    record?.state === 'condemned' && record.epoch <= condemnedUntil ? undefined : 'keep'
-  return changeObjects(parts, project, ids, decide, signal)
-}
-
-/** The line of an object in the pack to which it moves. */
-export interface NewPlace extends LinePlace {
-  readonly ordinal: number
-  /** The pack that it moves from. An object that lies elsewhere stays there. */
-  readonly from: number
-}
-
-/**
- * Moves objects to the pack `sequence`, each with its place there. Readers of a layout before `fromLayout` find them in
- * the pack that they come from.
- */
-export function repointObjects(
-  parts: ChangeParts,
-  project: StoredProject,
-  ids: readonly Uint8Array[],
-  to: { readonly sequence: number; readonly fromLayout: number; readonly places: readonly NewPlace[] },
-  signal?: AbortSignal,
-): Promise<ChangedObjects> {
-  const { sequence, fromLayout, places } = to
-  const decide = (record: ObjectRecord | undefined, at: number): Decision => {
-    const { from, ...place } = places[at]
-    if (record?.sequence !== from) return 'keep'
-    const previous = { fromLayout, sequence: record.sequence, ordinal: record.ordinal }
-    return { ...record, ...place, sequence, previous }
-  }
   return changeObjects(parts, project, ids, decide, signal)
 }
 

@@ -37,7 +37,7 @@ function cursorParameter(pattern: string): Parameter {
   return {
     name: 'cursor',
     in: 'query',
-    description: 'Where to go on, as the part before said.',
+    description: 'Where to continue: the `cursor` of the page before.',
     schema: { type: 'string', pattern },
   }
 }
