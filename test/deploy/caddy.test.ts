@@ -1,8 +1,12 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { connect } from 'node:tls'
 import { proxyCases } from './proxy-cases.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { freePort } from '../../bench/free-port.ts'
 import {
   deployFile,
@@ -34,8 +38,24 @@ async function startCaddy(t: TestContext, args: readonly string[] = []): Promise
   runToEnd('caddy', ['fmt', '--diff', deployPath('Caddyfile')])
   await startProgram(t, ['caddy', 'run', '--config', path, '--adapter', 'caddyfile'], { port, env })
   const caPath = join(folder, 'caddy/pki/authorities/local/root.crt')
-  while ((await readFile(caPath, 'utf8').catch(() => '')) === '') await delay(50)
+  for (const deadline = performance.now() + PATIENCE_MS; !(await hasCertificate(port, caPath)); await delay(50))
+    assert.ok(performance.now() < deadline, 'Caddy has made no certificate')
   return { ...upstream, url, caPath }
+}
+
+/** Caddy listens before it has its authority, and has that before the certificate of the site. */
+async function hasCertificate(port: number, caPath: string): Promise<boolean> {
+  const ca = await readFile(caPath).catch(() => undefined)
+  if (ca === undefined) return false
+  const socket = connect({ host: '127.0.0.1', port, ca })
+  try {
+    await once(socket, 'secureConnect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
 }
 
 proxyCases('Caddy', startCaddy)
