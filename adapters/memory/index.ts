@@ -5,6 +5,7 @@ import type {
   CallOptions,
   Change,
   CommitResult,
+  Conflict,
   Entry,
   RangeBounds,
   RecordStore,
@@ -80,9 +81,10 @@ class MemoryRecords implements RecordDriver {
   }
 
   async commit({ put, remove, expect }: Required<Change>): Promise<CommitResult> {
-    const conflicts = expect.flatMap(({ key, value }, at) =>
-      this.#map.get(text(key)) === (value && text(value)) ? [] : [at],
-    )
+    const conflicts = expect.flatMap(({ key, value }, index): Conflict[] => {
+      const held = this.#map.get(text(key))
+      return held === (value && text(value)) ? [] : [{ index, value: optionalBytes(held) }]
+    })
     if (conflicts.length > 0) return { ok: false, conflicts }
     for (const { key, value } of put) this.#map.set(text(key), text(value))
     for (const key of remove) this.#map.delete(text(key))

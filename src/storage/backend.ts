@@ -74,8 +74,19 @@ export interface Change {
   readonly expect?: readonly Expectation[]
 }
 
-/** `conflicts` holds the indices of the expectations that did not hold. */
-export type CommitResult = { readonly ok: true } | { readonly ok: false; readonly conflicts: readonly number[] }
+/** An expectation that did not hold, and the value that was there instead. */
+export interface Conflict {
+  /** The index of the expectation in `expect`. */
+  readonly index: number
+  /** The value that the key had when the commit was decided; `undefined` if it was absent. */
+  readonly value: Uint8Array | undefined
+}
+
+/**
+ * `conflicts` holds every expectation that did not hold, in the order of `expect`. The others held at the same moment,
+ * so a caller knows the values of all the keys that it expected, and can try again without reading them.
+ */
+export type CommitResult = { readonly ok: true } | { readonly ok: false; readonly conflicts: readonly Conflict[] }
 
 /**
  * A place for small ordered records. Methods throw whatever the engine throws; the core wraps it once and keeps the

@@ -6,6 +6,7 @@ import type {
   Change,
   CommitResult,
   Entry,
+  Expectation,
   PutOptions,
   RangeBounds,
   RecordLimits,
@@ -218,12 +219,25 @@ class GuardedRecords implements RecordStore {
     this.#half.check(options.signal)
     const change = { put, remove, expect }
     checkChange(change, this.limits)
-    return this.#half.call(options.signal, (driver) => driver.commit(change, options))
+    return this.#half.call(options.signal, async (driver) =>
+      checkedResult(await driver.commit(change, options), expect),
+    )
   }
 
   close(): Promise<void> {
     return this.#half.close()
   }
+}
+
+/** A caller goes on with the values of the conflicts, so a result without them must not pass. */
+function checkedResult(result: CommitResult, expect: readonly Expectation[]): CommitResult {
+  if (result.ok) return result
+  const areIndices = result.conflicts.every(({ index }) => expect[index] !== undefined)
+  if (areIndices && result.conflicts.length > 0) return result
+  throw new StowageError(
+    'internal',
+    `a commit with ${expect.length} expectations was refused with conflicts that do not fit them; each conflict must be { index, value }`,
+  )
 }
 
 class GuardedBlobs implements BlobStore {

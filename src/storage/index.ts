@@ -12,6 +12,7 @@ export type {
   CallOptions,
   Change,
   CommitResult,
+  Conflict,
   Entry,
   Expectation,
   PutOptions,
