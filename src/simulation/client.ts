@@ -200,11 +200,11 @@ function tell(
   seen: { readonly text?: string | undefined } | undefined,
   span: Span,
 ): void {
-  if (seen === undefined) oracle.sawNot(id, span)
+  if (seen === undefined) oracle.sawGone(id, span)
   else oracle.saw(id, seen.text, span)
 }
 
-async function recordsIn(
+export async function recordsIn(
   batches: AsyncIterable<readonly { readonly id: string; readonly json: Uint8Array }[]>,
 ): Promise<Map<string, string>> {
   const texts = new Map<string, string>()

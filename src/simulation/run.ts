@@ -34,6 +34,8 @@ const PATIENCE_MS = 60_000
 const LAST_ANSWER_MS = 90_000
 /** How long a stopping server may finish its work. */
 const GRACE_MS_MAX = 2_000
+/** A living server has applied by then what another one left. */
+const MADE_UP_MS = 180_000
 const CRASHED = new Error('the server crashed')
 /** The server sleeps, and its client has gone. */
 const GIVEN_UP = new Error('the client has gone')
@@ -212,7 +214,17 @@ class Run {
     }
   }
 
+  /** Every server is started anew, or all but one die, and that one makes up for what they have left. */
   async #endLives(): Promise<void> {
+    const { fired } = this.#world.faults
+    const living = this.#world.servers.filter(({ isAwake }) => isAwake)
+    const isLeft = living.length > 0 && !fired.has('hang') && !fired.has('flip') && this.#world.random.chance(0.4)
+    if (isLeft) {
+      const [left] = living
+      for (const server of this.#world.servers) if (server !== left) server.crash()
+      await this.#world.sleep(MADE_UP_MS)
+      return
+    }
     for (const server of this.#world.servers) {
       if (this.#world.random.chance(0.5)) server.crash()
       else await this.#world.stop(server, GRACE_MS_MAX)
