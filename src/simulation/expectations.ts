@@ -35,6 +35,8 @@ export function isExpected(error: unknown, circumstances: Circumstances): boolea
   const { fired, isRestarted, isReindexed, isRemoved, operation } = circumstances
   const code = codeOf(error)
   if (fired.has('flip') && isNoticedDamage(error)) return true
+  // A server that slept in the middle of an upload finds that its blob was swept.
+  if (code === 'overloaded' && operation?.kind === 'upload') return fired.has('sleep')
   // Counting goes on for longer than its client may wait.
   if (code === 'overloaded' && operation?.kind === 'usage') return DISTURBANCES.some((kind) => fired.has(kind))
   // Several servers collect and merge at the same time: one of them is asked to try again.
