@@ -119,6 +119,7 @@ export class World {
       fired: this.faults.fired,
       isRestarted: this.#restarts > 0,
       isReindexed: this.isReindexed,
+      isCollected: [...this.projects.values()].some(({ oracle }) => !oracle.collections.isEmpty),
       isRemoved,
       ...(operation === undefined ? {} : { operation }),
     })
