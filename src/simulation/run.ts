@@ -219,8 +219,9 @@ class Run {
     const { fired } = this.#world.faults
     const living = this.#world.servers.filter(({ isAwake }) => isAwake)
     const isLeft = living.length > 0 && !fired.has('hang') && !fired.has('flip') && this.#world.random.chance(0.4)
-    if (isLeft) {
-      const [left] = living
+    const [left] = living
+    // A service whose start failed stays so.
+    if (isLeft && (await isReady(left.life()))) {
       for (const server of this.#world.servers) if (server !== left) server.crash()
       await this.#world.sleep(MADE_UP_MS)
       return
@@ -239,6 +240,13 @@ function unlessCrashed<T>(life: ServerLife, work: Promise<T>): Promise<T> {
     throw CRASHED
   })
   return Promise.race([work, crashed])
+}
+
+async function isReady({ service }: ServerLife): Promise<boolean> {
+  return service.ready().then(
+    () => true,
+    () => false,
+  )
 }
 
 function nameOf({ kind, index }: Operation): string {

@@ -265,3 +265,15 @@ test('a download holds an object once that is written anew while it is chosen', 
   assert.deepEqual(ids, new Set(['top', 'middle', 'low', 'going-leaf']))
   for (const each of [one, other]) await each.close()
 })
+
+test('usage counts what is written anew below a root that is planned already', async () => {
+  const { store, pass, close } = await condemned()
+  assert.deepEqual((await download(store, PROJECT, 'going'))?.ids, new Set(GOING_IDS))
+  await put(store, PROJECT, [GOING[1]])
+  await pass(1)
+  const root = { kind: 'version', id: 'v', groupId: 'm', rootObjectId: 'going' } as const
+  const usage = await store.usages.usage(PROJECT, [root], { signal: never })
+  assert.equal(usage.roots[0].objects, GOING.length)
+  assert.equal(usage.unreferencedObjects, KEPT.length)
+  await close()
+})
