@@ -170,11 +170,10 @@ export class Sweep {
 
   /** Removes the records of what was condemned long ago; resolves to the objects that are gone. */
   async #free(sorted: SortedPack): Promise<Bitmap> {
-    const { records } = this.#parts
     const { toFree, lines } = sorted
     if (toFree.count === 0) return toFree
     const { epoch, undoEpochs } = this.#terms
-    const totals = await LoweredTotals.of(records, this.#project)
+    const totals = new LoweredTotals(this.#parts, this.#project)
     const freed = await this.#changeObjects(sorted, toFree, both(this.#fence, totals), (record) =>
       record.state === 'condemned' && epoch - record.epoch > undoEpochs ? undefined : 'keep',
     )
@@ -199,7 +198,6 @@ export class Sweep {
       if (attempt === ATTEMPTS_MAX) throw new LayoutChangedError()
       this.#terms.signal.throwIfAborted()
       await pauseBeforeRetry(attempt, environment)
-      await this.#fence.renew()
       const values = await this.#parts.records.getMany(expect.map(({ key }) => key))
       if (values.some((value, i) => !isSame(value, expect[i].value))) throw new LayoutChangedError()
     }
@@ -284,12 +282,12 @@ function both(fence: Fence, totals: LoweredTotals): ChangeTerms {
     get expect() {
       return [...fence.expect, ...totals.expect]
     },
+    inTurn: (work) => fence.inTurn(work),
     renew: async () => {
-      await fence.renew()
-      await totals.renew()
+      const [isSameEpoch] = await Promise.all([fence.renew(), totals.renew()])
+      return isSameEpoch
     },
     put: (changes) => totals.put(changes),
-    made: (entries) => totals.made(entries),
   }
 }
 
