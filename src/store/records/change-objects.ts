@@ -139,7 +139,8 @@ function* inCommits(
   { limits }: RecordStore,
   terms: ChangeTerms | undefined,
 ): Generator<readonly OpenChange[]> {
-  const entriesMax = Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax) - (terms === undefined ? 0 : TERMS_ENTRIES_MAX)
+  const entriesMax =
+    Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax) - (terms === undefined ? 0 : TERMS_ENTRIES_MAX)
   const bytesMax = Math.min(COMMIT_BYTES_MAX, limits.commitBytesMax)
   let chunk: OpenChange[] = []
   let bytes = 0
