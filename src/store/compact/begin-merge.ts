@@ -57,7 +57,7 @@ export async function beginMerge(
     sources: chosen.packs.map(({ sequence }) => sequence),
     activeAt: project.layout + 1,
   }
-  const isBegun = await commitMerge(parts, project, record)
+  const isBegun = await parts.turns.run(projectId, () => commitMerge(parts, project, record))
   // Refused for certain: no record names the blob.
   if (!isBegun && record.inline === undefined) await parts.blobs.remove([packBlobName(projectId, packId)])
   return isBegun
@@ -94,7 +94,7 @@ async function commitMerge(parts: BeginParts, project: ProjectView, record: Pack
       ],
     })
     if (result.ok) return true
-    if (result.conflicts.some((index) => index >= 2)) return false
+    if (result.conflicts.some(({ index }) => index >= 2)) return false
   }
   return false
 }
