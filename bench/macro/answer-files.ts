@@ -8,7 +8,8 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
 import type { Exchange } from '../load/job.ts'
-import type { Bench } from './bench.ts'
+import type { FileServer } from '../nginx.ts'
+import type { TestedServer } from './tested-server.ts'
 
 const run = promisify(execFile)
 
@@ -20,17 +21,23 @@ export interface AnswerFile {
   readonly reference: { readonly origin: string; readonly path: string } | undefined
 }
 
+export interface AnswerFilesOptions {
+  readonly server: TestedServer
+  readonly nginx: FileServer | undefined
+  readonly scratch: string
+}
+
 /** Saves answers to compare them and to let nginx serve the same bytes. */
 export class AnswerFiles {
-  readonly #bench: Pick<Bench, 'server' | 'nginx' | 'scratch'>
+  readonly #options: AnswerFilesOptions
   #count = 0
 
-  constructor(bench: Pick<Bench, 'server' | 'nginx' | 'scratch'>) {
-    this.#bench = bench
+  constructor(options: AnswerFilesOptions) {
+    this.#options = options
   }
 
   async save({ method, path, headers = {}, body }: Exchange): Promise<AnswerFile> {
-    const { server, nginx, scratch } = this.#bench
+    const { server, nginx, scratch } = this.#options
     this.#count += 1
     const name = `answer-${this.#count}`
     const file = join(nginx?.folder ?? scratch, name)

@@ -48,7 +48,7 @@ export class Bench {
     this.attemptsMax = options.attemptsMax
     this.scratch = options.scratch
     ;[this.client, this.besideClient, this.healthClient] = clients
-    this.files = new AnswerFiles(this)
+    this.files = new AnswerFiles(options)
   }
 
   static async start(options: BenchOptions): Promise<Bench> {
