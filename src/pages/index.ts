@@ -25,4 +25,4 @@
  */
 
 export { pages, type PagesExtension, type PagesOptions, type SignInLinkOptions } from './pages.ts'
-export { sessionKeysFromFolder } from './session-keys.ts'
+export { storedSessionKeys } from './session-keys.ts'

@@ -1,10 +1,11 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { automation } from '../../src/automation-server/index.ts'
 import { type Access, openAccess } from '../../src/index.ts'
-import { pages, sessionKeysFromFolder } from '../../src/pages/index.ts'
+import { pages, storedSessionKeys } from '../../src/pages/index.ts'
 import { eventually } from '../support/patience.ts'
 import { definition, inProcess, waiting } from '../automation-server/support.ts'
 import { paged, signedIn, textOf, tokenFor, Visitor, withVersion } from './support.ts'
@@ -225,10 +226,10 @@ test('a session ends with its time, with its token, at sign-out, and if its cook
 
 test('sessions survive a restart with the same key, and end with another key', async (t) => {
   const folder = temporaryFolder(t)
-  const key = await sessionKeysFromFolder(folder)
+  const key = await storedSessionKeys(folderCredentials(folder))
   const path = join(folder, 'access/session-key')
   assert.equal((await stat(path)).mode & 0o777, 0o600)
-  assert.deepEqual(await sessionKeysFromFolder(folder), key)
+  assert.deepEqual(await storedSessionKeys(folderCredentials(folder)), key)
   const { cookie } = await signedIn(paged(t, { pages: { sessionKeys: key } }).service)
   assert.equal(
     (await new Visitor(paged(t, { pages: { sessionKeys: key } }).service).get('/web', { cookie })).status,
@@ -236,7 +237,7 @@ test('sessions survive a restart with the same key, and end with another key', a
   )
   assert.equal((await new Visitor(paged(t).service).get('/web', { cookie })).status, 401)
   await writeFile(path, 'nothing')
-  await assert.rejects(sessionKeysFromFolder(folder), {
+  await assert.rejects(storedSessionKeys(folderCredentials(folder)), {
     code: 'corrupt_data',
     message: /session-key is not a key.*Remove it to get a new one/,
   })

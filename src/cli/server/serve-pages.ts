@@ -1,9 +1,10 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import type { RequestListener } from 'node:http'
 import { BlockList, isIPv6 } from 'node:net'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { AutomationExtension } from '../../automation-server/automation.ts'
 import { pages, type PagesExtension } from '../../pages/pages.ts'
-import { sessionKeysFromFolder } from '../../pages/session-keys.ts'
+import { storedSessionKeys } from '../../pages/session-keys.ts'
 
 /** The options of `stowage serve` about pages. */
 export interface PagesServeOptions {
@@ -38,7 +39,9 @@ export function pagesOf(
   { data, host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
   automation: AutomationExtension,
 ): PagesExtension | undefined {
-  return wanted ? pages({ automation, origin, sessionKeys: () => sessionKeysFromFolder(data) }) : undefined
+  return wanted
+    ? pages({ automation, origin, sessionKeys: () => storedSessionKeys(folderCredentials(data)) })
+    : undefined
 }
 
 export interface PagesLine {
