@@ -2,6 +2,7 @@ import {
   type CallOptions,
   type Change,
   type CommitResult,
+  type Conflict,
   CORE_RECORD_LIMITS,
   type Entry,
   type RangeBounds,
@@ -96,7 +97,10 @@ function insert(view: WriteView, { key, value }: Entry): Uint8Array | undefined 
 }
 
 function commit(view: WriteView, { put, remove, expect }: Required<Change>): CommitResult {
-  const conflicts = expect.flatMap(({ key, value }, at) => (sameBytes(view.get(key), value) ? [] : [at]))
+  const conflicts = expect.flatMap(({ key, value }, index): Conflict[] => {
+    const held = view.get(key)
+    return sameBytes(held, value) ? [] : [{ index, value: held && Uint8Array.from(held) }]
+  })
   if (conflicts.length > 0) return { ok: false, conflicts }
   for (const { key, value } of put) view.put(key, value)
   for (const key of remove) view.remove(key)

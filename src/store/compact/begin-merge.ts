@@ -94,7 +94,7 @@ async function commitMerge(parts: BeginParts, project: ProjectView, record: Pack
       ],
     })
     if (result.ok) return true
-    if (result.conflicts.some((index) => index >= 2)) return false
+    if (result.conflicts.some(({ index }) => index >= 2)) return false
   }
   return false
 }

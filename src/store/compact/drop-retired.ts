@@ -63,7 +63,7 @@ async function dropSome(
       ],
     })
     if (result.ok) return true
-    if (result.conflicts.some((index) => index !== 1)) return false
+    if (result.conflicts.some(({ index }) => index !== 1)) return false
   }
   return false
 }

@@ -120,7 +120,7 @@ export class Committer {
     try {
       const result = await this.#parts.records.commit({ ...change, expect })
       if (result.ok) return true
-      if (result.conflicts.includes(change.expect.length)) throw sweptMeanwhile()
+      if (result.conflicts.some(({ index }) => index === change.expect.length)) throw sweptMeanwhile()
       return false
     } catch (error) {
       if (await this.#isCommitted(pack)) return true
@@ -205,7 +205,7 @@ export class Committer {
         ],
       })
       if (result.ok) return applied
-      if (result.conflicts.includes(0)) return this.#appliedByAnother(pack, applied, wrote)
+      if (result.conflicts.some(({ index }) => index === 0)) return this.#appliedByAnother(pack, applied, wrote)
     }
     throw new StowageError('overloaded', 'the project is changed by too many at once; try again shortly')
   }
