@@ -7,7 +7,10 @@ import { damagedCredentials, issueToken, listTokens, revokeToken, storedAccess }
 import { storedSecretKeys } from '../../src/automation-server/secret-keys.ts'
 import { rotateKey } from '../../src/credentials/key-ring.ts'
 import { recordCredentials } from '../../src/credentials/record-credentials.ts'
+import { SealedRecords } from '../../src/credentials/sealed-records.ts'
+import { SignInCodes } from '../../src/pages/server/sign-in-codes.ts'
 import { storedSessionKeys } from '../../src/pages/session-keys.ts'
+import { storedSignInCodes } from '../../src/pages/stored-codes.ts'
 import type { RecordStore } from '../../src/storage/backend.ts'
 import { eventually } from '../support/patience.ts'
 
@@ -102,4 +105,27 @@ test('a sealing key of another length is refused', () => {
     name: 'RangeError',
     message: 'the sealing key has 16 bytes; it must have 32',
   })
+})
+
+test('a sign-in code works once, on any server, within five minutes', async () => {
+  const { records } = memoryBackend()
+  let nowMs = Date.now()
+  const servers = [1, 2, 3].map(() => {
+    const sealed = new SealedRecords(records, { sealingKey: SEALING_KEY, place: 'postgres://db/stowage' })
+    return new SignInCodes({ now: () => nowMs }, storedSignInCodes(sealed))
+  })
+  const code = await servers[0].issue('the token')
+  const redeemed = await Promise.all(servers.map((server) => server.redeem(code)))
+  assert.deepEqual(
+    redeemed.filter((token) => token !== undefined),
+    ['the token'],
+  )
+  const late = await servers[1].issue('late')
+  nowMs += 300_001
+  assert.equal(await servers[2].redeem(late), undefined)
+  await servers[0].issue('another')
+  await servers[0].issue('yet another')
+  nowMs += 300_001
+  await servers[1].issue('the last')
+  assert.equal((await everything(records)).length, 1, 'codes that have ended are removed')
 })

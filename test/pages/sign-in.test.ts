@@ -128,7 +128,7 @@ test('a link signs in once, within five minutes, and only when its button is pre
   const clock = new MovedClock()
   const { service, web } = paged(t, { service: { prefix: '/m', clock } })
   const token = await tokenFor({ p: 'read' })
-  const link = web.signInLink({ token })
+  const link = await web.signInLink({ token })
   assert.match(link, /^\/m\/web\/sign-in\?code=[\w-]{43}$/)
   const code = new URL(link, 'http://stowage.test').searchParams.get('code') ?? ''
   for (const looked of [await new Visitor(service).get(link), await new Visitor(service).get(link)]) {
@@ -143,7 +143,7 @@ test('a link signs in once, within five minutes, and only when its button is pre
     (await new Visitor(service).post('/m/web/sign-in', { code })).html,
     /This link was used already, or is older than five minutes/,
   )
-  const late = new URL(web.signInLink({ token }), 'http://stowage.test').searchParams.get('code') ?? ''
+  const late = new URL(await web.signInLink({ token }), 'http://stowage.test').searchParams.get('code') ?? ''
   clock.addedMs = 300_001
   assert.equal((await new Visitor(service).post('/m/web/sign-in', { code: late })).status, 422)
 })
@@ -366,7 +366,7 @@ test('scripts and images of other sites load no page, but links of other sites o
   )
 })
 
-test('invalid options are refused', () => {
+test('invalid options are refused', async () => {
   const auto = automation()
   assert.throws(() => pages({ automation: auto, sessionKeys: [new Uint8Array(31)] }), {
     name: 'TypeError',
@@ -380,7 +380,7 @@ test('invalid options are refused', () => {
     assert.throws(() => pages({ automation: auto, origin }), { name: 'TypeError', message: /origin is/ })
   for (const sessionMs of [0, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
     assert.throws(() => pages({ automation: auto, sessionMs }), { name: 'RangeError', message: /sessionMs is/ })
-  assert.throws(() => pages({ automation: auto }).signInLink({ token: 'x' }), {
+  await assert.rejects(pages({ automation: auto }).signInLink({ token: 'x' }), {
     name: 'TypeError',
     message: /have no service yet/,
   })

@@ -11,7 +11,7 @@ expectType<PagesExtension<unknown>>(web)
 expectAssignable<ServiceExtension>(web)
 createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [auto, web] })
 
-expectType<string>(web.signInLink({ token: 'a token' }))
+expectType<Promise<string>>(web.signInLink({ token: 'a token' }))
 expectError(web.signInLink())
 expectError(web.signInLink({ token: 1 }))
 expectAssignable<SignInLinkOptions>({ token: 'a token' })

@@ -115,7 +115,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
       storage: kind,
       ...started.line,
       ...(auto.functions().length === 0 ? {} : { functionIsolation: await auto.isolation() }),
-      ...pagesLine(web, url, options.origin),
+      ...(await pagesLine(web, url, options.origin)),
     })
     await stop
     await stopServing(server, () => service.close({ graceMs: options.graceMs }))

@@ -54,13 +54,13 @@ export interface PagesLine {
  * The line about pages. `url` is the server's, with its prefix; with `origin`, links lead there instead, to the same
  * paths.
  */
-export function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): PagesLine {
+export async function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): Promise<PagesLine> {
   if (web === undefined) return {}
   const token = process.env[TOKEN_VARIABLE] ?? ''
   const base = origin ?? new URL(url).origin
   return {
     pagesUrl: `${base}${url.slice(new URL(url).origin.length)}${WEB}`,
-    ...(token === '' ? {} : { signInUrl: new URL(web.signInLink({ token }), base).href }),
+    ...(token === '' ? {} : { signInUrl: new URL(await web.signInLink({ token }), base).href }),
   }
 }
 
