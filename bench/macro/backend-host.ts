@@ -6,7 +6,8 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { collectDefaultMetrics, register } from 'prom-client'
-import { accessFromFolder } from '../../src/access/token-store.ts'
+import { storedAccess } from '../../src/access/token-store.ts'
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import { createObjectService, type StorageBackend } from '../../src/index.ts'
 import type { RunningServer } from '../server.ts'
 
@@ -51,7 +52,7 @@ async function serve(dataFolder: string, module: string): Promise<void> {
   const { backend } = (await import(pathToFileURL(module).href)) as Partial<BackendModule>
   if (backend === undefined) throw new Error(`${module} exports no function "backend" that takes { path }`)
   const opened = await backend({ path: `${dataFolder}/backend` })
-  const service = createObjectService({ backend: opened, access: await accessFromFolder(dataFolder) })
+  const service = createObjectService({ backend: opened, access: await storedAccess(folderCredentials(dataFolder)) })
   await service.ready()
   const server = createServer((request, response) => {
     if (request.url === '/healthz') response.end('{}')
