@@ -1,10 +1,12 @@
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
 import type { Change, Expectation, RecordStore } from '../../storage/backend.ts'
 import type { ChangeTerms } from '../records/change-objects.ts'
+import { afterLostTry, type FoundValues } from '../records/lost-try.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { type ReadHead, readHead } from '../records/projects.ts'
-import { encodeHead, type ProjectHead } from '../records/records.ts'
+import { asHead, type ReadHead, readHead } from '../records/projects.ts'
+import { asEpoch, encodeHead, type ProjectHead } from '../records/records.ts'
 
 /** Another server changed where objects lie, or which of them are condemned: what was marked does not hold any more. */
 export class LayoutChangedError extends StowageError {
@@ -25,6 +27,7 @@ export class ProjectGoneError extends StowageError {
 export interface FenceParts {
   readonly records: RecordStore
   readonly epochs: StoreEpochs
+  readonly environment: Environment
 }
 
 type LiveHead = ReadHead & { readonly head: ProjectHead }
@@ -61,25 +64,34 @@ export class Fence implements ChangeTerms {
     return [{ key: this.#head.key, value: this.#head.bytes }, this.#epoch.expectation]
   }
 
-  /** Reads both anew. Throws `LayoutChangedError` and `ProjectGoneError`. */
-  async renew(): Promise<void> {
-    this.#head = live(await readHead(this.#parts.records, this.#project.projectId), this.#project, this.#layout)
-    this.#epoch = await this.#parts.epochs.current()
+  /** Throws `LayoutChangedError` and `ProjectGoneError`. */
+  renew([head, epoch]: FoundValues): void {
+    this.#head = live(asHead(this.#head.key, head), this.#project, this.#layout)
+    this.#epoch = asEpoch(this.#epoch.expectation.key, epoch)
   }
 
-  /** Commits a change of the layout, as long as it is the one that this fence knows; `false` for another conflict. */
-  async raiseLayout({ put, expect }: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
+  /**
+   * Commits a change of the layout, as long as it is the one that this fence knows. If the commit was lost, resolves to
+   * the values of the expected keys, and the fence is renewed.
+   */
+  async raiseLayout(
+    { put, expect }: Required<Pick<Change, 'put' | 'expect'>>,
+    tries: number,
+  ): Promise<FoundValues | undefined> {
     const { key, head } = this.#head
     const raised = { ...head, layout: head.layout + 1 }
     const value = encodeHead(key, raised)
-    const { ok } = await this.#parts.records.commit({
-      put: [{ key, value }, ...put],
-      expect: [...this.expect, ...expect],
-    })
-    if (!ok) return false
+    const own = this.expect
+    const all = [...own, ...expect]
+    const result = await this.#parts.records.commit({ put: [{ key, value }, ...put], expect: all })
+    if (!result.ok) {
+      const found = await afterLostTry(this.#parts, { expect: all, conflicts: result.conflicts, tries })
+      this.renew(found)
+      return found.slice(own.length)
+    }
     this.#layout = raised.layout
     this.#head = { key, bytes: value, head: raised }
-    return true
+    return undefined
   }
 }
 

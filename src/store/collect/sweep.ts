@@ -1,4 +1,3 @@
-import { pauseBeforeRetry } from '../../async/backoff.ts'
 import { Yielder } from '../../async/yielder.ts'
 import type { MemoryPart } from '../../memory/memory-lease.ts'
 import type { CollectionCause, CollectionProgress } from '../../object/collection.ts'
@@ -6,6 +5,7 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import { tableEntry } from '../pack/pack-format.ts'
 import { type ChangeTerms, changeObjects, type Decision } from '../records/change-objects.ts'
 import { mergeKey } from '../records/keys.ts'
+import { areAsExpected } from '../records/lost-try.ts'
 import { LoweredTotals } from '../records/lowered-totals.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
 import { packOf } from '../records/pack-catalog.ts'
@@ -190,18 +190,15 @@ export class Sweep {
     this.#changedBytes = 0
     this.#sortedBytes = 0
     if (changed.length === 0) return
-    const { environment } = this.#parts
     const { projectId, generation } = this.#project
     const merge = { key: mergeKey(projectId, generation), value: undefined }
     const put = changed.map(({ sorted: { pack }, value }) => ({ key: pack.key, value }))
     const expect = [merge, ...changed.map(({ sorted: { pack } }) => ({ key: pack.key, value: pack.value }))]
-    for (let attempt = 0; !(await this.#fence.raiseLayout({ put, expect })); attempt++) {
-      if (attempt === ATTEMPTS_MAX) throw new LayoutChangedError()
+    for (let tries = 1; ; tries++) {
+      const found = await this.#fence.raiseLayout({ put, expect }, tries)
+      if (found === undefined) break
+      if (tries === ATTEMPTS_MAX || !areAsExpected(found, expect)) throw new LayoutChangedError()
       this.#terms.signal.throwIfAborted()
-      await pauseBeforeRetry(attempt, environment)
-      await this.#fence.renew()
-      const values = await this.#parts.records.getMany(expect.map(({ key }) => key))
-      if (values.some((value, i) => !isSame(value, expect[i].value))) throw new LayoutChangedError()
     }
     for (const { sorted, after } of changed) {
       this.#countReplaced(sorted, after)
@@ -284,9 +281,10 @@ function both(fence: Fence, totals: LoweredTotals): ChangeTerms {
     get expect() {
       return [...fence.expect, ...totals.expect]
     },
-    renew: async () => {
-      await fence.renew()
-      await totals.renew()
+    renew: (values) => {
+      const fenced = fence.expect.length
+      fence.renew(values.slice(0, fenced))
+      totals.renew(values.slice(fenced))
     },
     put: (changes) => totals.put(changes),
     made: (entries) => totals.made(entries),
@@ -299,8 +297,4 @@ function causeOf({ pack }: SortedPack, ordinal: number): CollectionCause {
 
 function ownedOf({ owned, objects }: PackRecord): Bitmap {
   return owned ?? Bitmap.empty(objects)
-}
-
-function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : Buffer.compare(a, b) === 0
 }

@@ -1,9 +1,9 @@
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
-import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Entry, Expectation, RecordStore } from '../../storage/backend.ts'
 import { objectKeyMaker } from './keys.ts'
 import { LOOKUP_KEYS } from './locator.ts'
+import { afterLostTry, areAsExpected, type FoundValues } from './lost-try.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from './object-record.ts'
 import type { StoredProject } from './project-view.ts'
 
@@ -27,10 +27,11 @@ export interface ChangedObjects {
   readonly changed: readonly number[]
 }
 
-/** What each commit expects and puts besides the objects. After a conflict it is read anew. */
+/** What each commit expects and puts besides the objects. */
 export interface ChangeTerms {
   readonly expect: readonly Expectation[]
-  renew(): Promise<void>
+  /** After a lost commit: the values of the expected keys as they are now. */
+  renew(values: FoundValues): void
   /** Entries for these changes; `expect` names their keys. */
   put?(changes: readonly ObjectChange[]): readonly Entry[]
   /** The commit with these entries was made. */
@@ -75,28 +76,21 @@ export async function changeObjects(
 }
 
 async function changeSome(
-  { records, environment }: ChangeParts,
+  parts: ChangeParts,
   { projectId, generation }: StoredProject,
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
   { signal, terms }: { readonly signal: AbortSignal | undefined; readonly terms: ChangeTerms },
 ): Promise<ChangedObjects> {
   const keys = ids.map(objectKeyMaker(projectId, generation))
+  const values = [...(await parts.records.getMany(keys, { signal }))]
   const after: (ObjectRecord | undefined)[] = Array.from({ length: ids.length })
   const changed: number[] = []
   let open = keys.map((_, at) => at)
-  for (let attempt = 0; open.length > 0; attempt++) {
-    if (attempt === ATTEMPTS_MAX) throw tooBusy()
-    if (attempt > 0) {
-      await pauseBeforeRetry(attempt, environment)
-      await terms.renew()
-    }
-    const values = await records.getMany(
-      open.map((at) => keys[at]),
-      { signal },
-    )
-    const changes = open.flatMap((at, i): OpenChange[] => {
-      const before = values[i]
+  for (let tries = 1; open.length > 0; tries++) {
+    if (tries > ATTEMPTS_MAX) throw tooBusy()
+    const changes = open.flatMap((at): OpenChange[] => {
+      const before = values[at]
       const record = before === undefined ? undefined : decodeObjectRecord(keys[at], before)
       const decision = decide(record, at)
       after[at] = decision === 'keep' ? record : decision
@@ -105,27 +99,58 @@ async function changeSome(
       return [{ at, key: keys[at], before, after: value, change: { before: record, after: decision } }]
     })
     open = []
-    for (const chunk of inCommits(changes, records, terms)) {
+    let areTermsOld = false
+    for (const chunk of inCommits(changes, parts.records, terms)) {
       signal?.throwIfAborted()
       // What was decided on older terms is decided again.
-      const isMade = (terms === NO_TERMS || open.length === 0) && (await commitChunk(records, chunk, terms))
-      for (const { at } of chunk) (isMade ? changed : open).push(at)
+      const lost: LostChunk | undefined = areTermsOld ? untried(chunk) : await commitChunk(parts, chunk, terms, tries)
+      if (lost === undefined) {
+        for (const { at } of chunk) changed.push(at)
+        continue
+      }
+      areTermsOld = lost.areTermsOld
+      for (const [i, { at }] of chunk.entries()) values[at] = lost.values[i]
+      for (const { at } of chunk) open.push(at)
     }
   }
   return { after, changed: changed.sort((a, b) => a - b) }
 }
 
-const NO_TERMS: ChangeTerms = { expect: [], renew: () => Promise.resolve() }
+const NO_TERMS: ChangeTerms = { expect: [], renew: () => undefined }
 
-async function commitChunk(records: RecordStore, chunk: readonly OpenChange[], terms: ChangeTerms): Promise<boolean> {
+interface LostChunk {
+  /** The records of its objects as they are now. */
+  readonly values: FoundValues
+  readonly areTermsOld: boolean
+}
+
+function untried(chunk: readonly OpenChange[]): LostChunk {
+  return { values: chunk.map(({ before }) => before), areTermsOld: true }
+}
+
+/** `undefined` if the commit was made. */
+async function commitChunk(
+  parts: ChangeParts,
+  chunk: readonly OpenChange[],
+  terms: ChangeTerms,
+  tries: number,
+): Promise<LostChunk | undefined> {
   const beside = terms.put?.(chunk.map(({ change }) => change)) ?? []
-  const { ok } = await records.commit({
+  const expectedTerms = terms.expect
+  const expect = [...expectedTerms, ...chunk.map(({ key, before }): Expectation => ({ key, value: before }))]
+  const result = await parts.records.commit({
     put: [...beside, ...chunk.flatMap(({ key, after }) => (after === undefined ? [] : [{ key, value: after }]))],
     remove: chunk.filter(({ after }) => after === undefined).map(({ key }) => key),
-    expect: [...terms.expect, ...chunk.map(({ key, before }): Expectation => ({ key, value: before }))],
+    expect,
   })
-  if (ok) terms.made?.(beside)
-  return ok
+  if (result.ok) {
+    terms.made?.(beside)
+    return undefined
+  }
+  const found = await afterLostTry(parts, { expect, conflicts: result.conflicts, tries })
+  const areTermsOld = !areAsExpected(found, expectedTerms)
+  if (areTermsOld) terms.renew(found)
+  return { values: found.slice(expectedTerms.length), areTermsOld }
 }
 
 function* inCommits(
