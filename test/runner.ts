@@ -21,6 +21,7 @@ const SLOW_FOLDERS: readonly string[] = [
   'browser/',
   'clients/',
   'deploy/',
+  'engines/',
   'fuzz/',
   'hosts/',
   'lifecycle/',

@@ -1,16 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
   BlobInfo,
+  BlobStore,
   CallOptions,
   Change,
   CommitResult,
   Conflict,
   Entry,
   RangeBounds,
+  RecordStore,
   StorageBackend,
 } from '../../src/storage/backend.ts'
-import type { BlobDriver, RecordDriver } from '../../src/storage/driver.ts'
-import { guardedBackend } from '../../src/storage/guard.ts'
+import type { BlobDriver, OpenedBlobs, OpenedRecords, RecordDriver } from '../../src/storage/driver.ts'
+import { guardedBackend, guardedBlobs, guardedRecords } from '../../src/storage/guard.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
 import { OrderedMap } from './ordered-map.ts'
 
@@ -34,6 +36,18 @@ export function memoryBackend(): StorageBackend {
     isPersistent: false,
     open: async () => ({ records: new MemoryRecords(), blobs: new MemoryBlobs(), close: async () => undefined }),
   })
+}
+
+/** Records alone in the memory of this process, for `combinedBackend`. Nothing outlives `close`. */
+export function memoryRecords(): RecordStore {
+  const open = async (): Promise<OpenedRecords> => ({ records: new MemoryRecords(), close: async () => undefined })
+  return guardedRecords({ isPersistent: false, place: 'the memory of this process', open })
+}
+
+/** Blobs alone in the memory of this process, for `combinedBackend`. Nothing outlives `close`. */
+export function memoryBlobs(): BlobStore {
+  const open = async (): Promise<OpenedBlobs> => ({ blobs: new MemoryBlobs(), close: async () => undefined })
+  return guardedBlobs({ isPersistent: false, place: 'the memory of this process', open })
 }
 
 /**

@@ -101,6 +101,10 @@ export interface RecordStore {
    * the same data.
    */
   readonly isPersistent?: boolean
+  /** Where the records are, for messages to the operator, without secrets. */
+  readonly place?: string
+  /** Opens the records, which calls otherwise do at first use. Calling it again is fine. */
+  ready?(): Promise<void>
   /** In the order of `keys`, duplicates allowed. Sees every write that has resolved, from any process. */
   getMany(keys: readonly Uint8Array[], options?: CallOptions): Promise<readonly (Uint8Array | undefined)[]>
   /**
@@ -144,6 +148,10 @@ export interface BlobStore {
   readonly readBytesPreferred: number
   /** False for a store that keeps blobs in this process and forgets them when it is closed. Absent: true. */
   readonly isPersistent?: boolean
+  /** Where the blobs are, for messages to the operator, without secrets. */
+  readonly place?: string
+  /** Opens the blobs, which calls otherwise do at first use. Calling it again is fine. */
+  ready?(): Promise<void>
   /**
    * Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error
    * (`BlobExistsError`). Chunks may have any size, and belong to the store until it asks for the next one. `content` is
