@@ -3,7 +3,7 @@ import type { Environment } from '../../environment.ts'
 import type { Conflict, Expectation, RecordStore } from '../../storage/backend.ts'
 
 /** Where so many tries in a row are lost it is crowded: a pause lets others pass. */
-const TRIES_AT_ONCE = 4
+export const TRIES_AT_ONCE = 4
 
 /** The values of keys, in the order of the expectations that name them. */
 export type FoundValues = readonly (Uint8Array | undefined)[]
@@ -27,6 +27,11 @@ export async function afterLostTry(
     await pauseBeforeRetry(tries, environment)
     return records.getMany(expect.map(({ key }) => key))
   }
+  return valuesFound(expect, conflicts)
+}
+
+/** The values of all expected keys at a lost commit. */
+export function valuesFound(expect: readonly Expectation[], conflicts: readonly Conflict[]): FoundValues {
   const values = expect.map(({ value }) => value)
   for (const { index, value } of conflicts) values[index] = value
   return values
