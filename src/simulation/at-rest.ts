@@ -15,7 +15,7 @@ import { SimulatedStorage } from './storage.ts'
 /** Blobs that nothing names are marked by then, and go when as many epochs have passed and a server has begun one. */
 const AFTERWARDS = { markedMs: 80 * 60_000, epochs: 150, sweptMs: 13 * 60_000 }
 /** The share of runs that go on for days afterwards. */
-const LONG_RUNS = 0.25
+const LONG_RUNS = 0.2
 /** Background work has ended by then. */
 const UPKEEP_MS = 60_000
 const GRACE_MS = 2_000

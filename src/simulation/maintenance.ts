@@ -107,8 +107,9 @@ export class Maintenance {
     const tooLong = this.#world.clients.setTimer(ATTEMPT_MS_MAX, interrupt)
     const work = async (): Promise<boolean> => {
       for await (const { severity, subject, message } of reindexStore(connection, { environment: process }))
-        if (severity === 'damage' && !this.#world.faults.fired.has('flip'))
-          throw new Violation(`reindex finds damage: ${subject}: ${message}`)
+        if (severity !== 'damage') continue
+      if (this.#world.faults.fired.has('flip')) for (const { oracle } of this.#world.projects.values()) oracle.lost()
+      else throw new Violation(`reindex finds damage: ${subject}: ${message}`)
       return true
     }
     const isDone = await Promise.race([work(), interrupted]).catch((error: unknown) => {
