@@ -1,3 +1,4 @@
+import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { StowageError } from '../../errors.ts'
 import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
 import type { Change, Expectation, RecordStore } from '../../storage/backend.ts'
@@ -25,6 +26,8 @@ export class ProjectGoneError extends StowageError {
 export interface FenceParts {
   readonly records: RecordStore
   readonly epochs: StoreEpochs
+  /** Those of the committer. */
+  readonly turns: KeyedMutex
 }
 
 type LiveHead = ReadHead & { readonly head: ProjectHead }
@@ -61,14 +64,30 @@ export class Fence implements ChangeTerms {
     return [{ key: this.#head.key, value: this.#head.bytes }, this.#epoch.expectation]
   }
 
-  /** Reads both anew. Throws `LayoutChangedError` and `ProjectGoneError`. */
-  async renew(): Promise<void> {
-    this.#head = live(await readHead(this.#parts.records, this.#project.projectId), this.#project, this.#layout)
-    this.#epoch = await this.#parts.epochs.current()
+  /** Uploads of this process wait meanwhile. Not to be nested. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#parts.turns.run(this.#project.projectId, work)
+  }
+
+  /** Reads both anew. What was decided in another epoch does not hold. Throws `LayoutChangedError` and `ProjectGoneError`. */
+  async renew(): Promise<boolean> {
+    const { records, epochs } = this.#parts
+    const [head, epoch] = await Promise.all([readHead(records, this.#project.projectId), epochs.current()])
+    const isSameEpoch = epoch.number === this.#epoch.number
+    this.#head = live(head, this.#project, this.#layout)
+    this.#epoch = epoch
+    return isSameEpoch
   }
 
   /** Commits a change of the layout, as long as it is the one that this fence knows; `false` for another conflict. */
-  async raiseLayout({ put, expect }: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
+  raiseLayout(change: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
+    return this.inTurn(async () => {
+      await this.renew()
+      return this.#raise(change)
+    })
+  }
+
+  async #raise({ put, expect }: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
     const { key, head } = this.#head
     const raised = { ...head, layout: head.layout + 1 }
     const value = encodeHead(key, raised)

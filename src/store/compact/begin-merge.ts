@@ -57,7 +57,7 @@ export async function beginMerge(
     sources: chosen.packs.map(({ sequence }) => sequence),
     activeAt: project.layout + 1,
   }
-  const isBegun = await commitMerge(parts, project, record)
+  const isBegun = await parts.turns.run(projectId, () => commitMerge(parts, project, record))
   // Refused for certain: no record names the blob.
   if (!isBegun && record.inline === undefined) await parts.blobs.remove([packBlobName(projectId, packId)])
   return isBegun

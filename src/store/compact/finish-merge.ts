@@ -1,5 +1,6 @@
 import type { Environment } from '../../environment.ts'
 import { pauseBeforeRetry } from '../../async/backoff.ts'
+import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
@@ -26,6 +27,8 @@ export interface FinishParts {
   readonly records: RecordStore
   readonly catalog: PackCatalog
   readonly environment: Environment
+  /** Those of the committer. */
+  readonly turns: KeyedMutex
   readonly epoch: () => Promise<number>
 }
 
@@ -61,7 +64,7 @@ export async function finishMerge(
   if (open === undefined) return
   const ownership = await repoint(parts, open, pace, signal)
   await retireAll(parts, open, signal)
-  await takeEffect(parts, open, ownership)
+  await parts.turns.run(project.projectId, () => takeEffect(parts, open, ownership))
 }
 
 /** `undefined` if the project is removed, or the merge took effect meanwhile. */

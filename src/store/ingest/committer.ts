@@ -1,5 +1,6 @@
 import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Environment } from '../../environment.ts'
+import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { StowageError } from '../../errors.ts'
 import { DIFFERING_IDS_MAX, type ProjectTotals } from '../../object/graph-store.ts'
 import type { BlobStore, Change, Entry, RecordStore } from '../../storage/backend.ts'
@@ -45,13 +46,13 @@ export interface CommitterParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly environment: Environment
+  /** Commits of one project that expect its head or its totals: in one process they would only fail each other. */
+  readonly turns: KeyedMutex
 }
 
 /** Makes packs visible: one small commit, then the ids, then the note that all ids are there. */
 export class Committer {
   readonly #parts: CommitterParts
-  /** The last commit of each project that has one under way: they would only fail each other's expectations. */
-  readonly #tails = new Map<string, Promise<unknown>>()
 
   constructor(parts: CommitterParts) {
     this.#parts = parts
@@ -68,16 +69,9 @@ export class Committer {
     counted: { readonly tables: PackTables; readonly quota: QuotaReservation | undefined },
   ): Promise<CommittedPack> {
     const added = packTotals(record, counted.tables)
-    const before = this.#tails.get(projectId) ?? Promise.resolve()
-    const commit = before
-      .catch(() => undefined)
-      .then(() => this.#commitNext({ projectId, generation, record }, added, counted.quota))
-    this.#tails.set(projectId, commit)
-    try {
-      return await commit
-    } finally {
-      if (this.#tails.get(projectId) === commit) this.#tails.delete(projectId)
-    }
+    return this.#parts.turns.run(projectId, () =>
+      this.#commitNext({ projectId, generation, record }, added, counted.quota),
+    )
   }
 
   async #commitNext(
@@ -179,7 +173,7 @@ export class Committer {
           ? own[condemned[at]].record
           : 'keep',
       undefined,
-      await LoweredTotals.of(this.#parts.records, pack),
+      new LoweredTotals(this.#parts, pack),
     )
     for (const [at, i] of condemned.entries()) held[i] = after[at]
     for (const at of changed) held[condemned[at]] = undefined
@@ -187,9 +181,19 @@ export class Committer {
   }
 
   async #noteApplied(pack: CommittedPack, applied: PackRecord, wrote: Written): Promise<PackRecord> {
+    const foreign = foreignTotals(applied, wrote.tables)
+    const note = (): Promise<PackRecord> => this.#noteCounted(pack, applied, wrote, foreign)
+    return foreign.objects === 0 ? note() : this.#parts.turns.run(pack.projectId, note)
+  }
+
+  async #noteCounted(
+    pack: CommittedPack,
+    applied: PackRecord,
+    wrote: Written,
+    foreign: ProjectTotals,
+  ): Promise<PackRecord> {
     const { records, environment } = this.#parts
     const key = packKey(pack.projectId, pack.generation, pack.sequence)
-    const foreign = foreignTotals(applied, wrote.tables)
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (attempt > 0) await pauseBeforeRetry(attempt, environment)
       const totals = foreign.objects === 0 ? undefined : await readStoredTotals(records, pack)

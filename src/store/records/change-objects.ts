@@ -11,6 +11,8 @@ const ATTEMPTS_MAX = 50
 /** Larger commits would hold everything else up, whatever the storage takes. */
 const COMMIT_ENTRIES_MAX = 1_000
 const COMMIT_BYTES_MAX = 524_288
+/** The head of the project, the epoch and the totals. */
+const TERMS_ENTRIES_MAX = 3
 
 export interface ChangeParts {
   readonly records: RecordStore
@@ -27,14 +29,15 @@ export interface ChangedObjects {
   readonly changed: readonly number[]
 }
 
-/** What each commit expects and puts besides the objects. After a conflict it is read anew. */
+/** What each commit expects and puts besides the objects. */
 export interface ChangeTerms {
   readonly expect: readonly Expectation[]
-  renew(): Promise<void>
+  /** Runs a commit, while this process changes nothing else that is expected. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
+  /** Reads what is expected, in the turn. Whether decisions of before hold. */
+  renew(): Promise<boolean>
   /** Entries for these changes; `expect` names their keys. */
   put?(changes: readonly ObjectChange[]): readonly Entry[]
-  /** The commit with these entries was made. */
-  made?(entries: readonly Entry[]): void
 }
 
 export interface ObjectChange {
@@ -61,7 +64,7 @@ export async function changeObjects(
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
   signal?: AbortSignal,
-  terms: ChangeTerms = NO_TERMS,
+  terms?: ChangeTerms,
 ): Promise<ChangedObjects> {
   const after: (ObjectRecord | undefined)[] = []
   const changed: number[] = []
@@ -79,7 +82,7 @@ async function changeSome(
   { projectId, generation }: StoredProject,
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
-  { signal, terms }: { readonly signal: AbortSignal | undefined; readonly terms: ChangeTerms },
+  { signal, terms }: { readonly signal: AbortSignal | undefined; readonly terms: ChangeTerms | undefined },
 ): Promise<ChangedObjects> {
   const keys = ids.map(objectKeyMaker(projectId, generation))
   const after: (ObjectRecord | undefined)[] = Array.from({ length: ids.length })
@@ -87,10 +90,7 @@ async function changeSome(
   let open = keys.map((_, at) => at)
   for (let attempt = 0; open.length > 0; attempt++) {
     if (attempt === ATTEMPTS_MAX) throw tooBusy()
-    if (attempt > 0) {
-      await pauseBeforeRetry(attempt, environment)
-      await terms.renew()
-    }
+    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
     const values = await records.getMany(
       open.map((at) => keys[at]),
       { signal },
@@ -108,32 +108,39 @@ async function changeSome(
     for (const chunk of inCommits(changes, records, terms)) {
       signal?.throwIfAborted()
       // What was decided on older terms is decided again.
-      const isMade = (terms === NO_TERMS || open.length === 0) && (await commitChunk(records, chunk, terms))
+      const isMade = (terms === undefined || open.length === 0) && (await commitChunk(records, chunk, terms))
       for (const { at } of chunk) (isMade ? changed : open).push(at)
     }
   }
   return { after, changed: changed.sort((a, b) => a - b) }
 }
 
-const NO_TERMS: ChangeTerms = { expect: [], renew: () => Promise.resolve() }
+function commitChunk(
+  records: RecordStore,
+  chunk: readonly OpenChange[],
+  terms: ChangeTerms | undefined,
+): Promise<boolean> {
+  if (terms === undefined) return commitNow(records, chunk)
+  return terms.inTurn(async () => (await terms.renew()) && commitNow(records, chunk, terms))
+}
 
-async function commitChunk(records: RecordStore, chunk: readonly OpenChange[], terms: ChangeTerms): Promise<boolean> {
-  const beside = terms.put?.(chunk.map(({ change }) => change)) ?? []
+async function commitNow(records: RecordStore, chunk: readonly OpenChange[], terms?: ChangeTerms): Promise<boolean> {
+  const beside = terms?.put?.(chunk.map(({ change }) => change)) ?? []
   const { ok } = await records.commit({
     put: [...beside, ...chunk.flatMap(({ key, after }) => (after === undefined ? [] : [{ key, value: after }]))],
     remove: chunk.filter(({ after }) => after === undefined).map(({ key }) => key),
-    expect: [...terms.expect, ...chunk.map(({ key, before }): Expectation => ({ key, value: before }))],
+    expect: [...(terms?.expect ?? []), ...chunk.map(({ key, before }): Expectation => ({ key, value: before }))],
   })
-  if (ok) terms.made?.(beside)
   return ok
 }
 
 function* inCommits(
   changes: readonly OpenChange[],
   { limits }: RecordStore,
-  { expect }: ChangeTerms,
+  terms: ChangeTerms | undefined,
 ): Generator<readonly OpenChange[]> {
-  const entriesMax = Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax) - expect.length
+  const entriesMax =
+    Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax) - (terms === undefined ? 0 : TERMS_ENTRIES_MAX)
   const bytesMax = Math.min(COMMIT_BYTES_MAX, limits.commitBytesMax)
   let chunk: OpenChange[] = []
   let bytes = 0
