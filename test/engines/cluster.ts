@@ -27,7 +27,11 @@ export interface ClusterServer {
   running: RunningServer
 }
 
-export async function startCluster(t: TestContext, serverCount: number, args: readonly string[] = []): Promise<Cluster> {
+export async function startCluster(
+  t: TestContext,
+  serverCount: number,
+  args: readonly string[] = [],
+): Promise<Cluster> {
   const [postgres, s3] = await Promise.all([PostgresEngine.start(t), startS3Engine(t)])
   const env = environmentOf(s3)
   const place = placeOf(postgres, s3)

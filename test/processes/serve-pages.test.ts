@@ -70,7 +70,8 @@ test('pages are served to other machines only on request', (context) => {
   assert.deepEqual(hosts.filter(isLoopback), hosts.slice(0, 5))
   const auto = automation()
   const has = (host: string, pages?: boolean): boolean =>
-    pagesOf({ host, ...(pages === undefined ? {} : { pages }) }, auto, { credentials: folderCredentials(data) }) !== undefined
+    pagesOf({ host, ...(pages === undefined ? {} : { pages }) }, auto, { credentials: folderCredentials(data) }) !==
+    undefined
   assert.deepEqual(
     [has('127.0.0.1'), has('0.0.0.0'), has('0.0.0.0', true), has('127.0.0.1', false)],
     [true, false, true, false],

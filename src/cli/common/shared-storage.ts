@@ -66,10 +66,10 @@ export function isShared(place: StoragePlace): place is SharedPlace {
 }
 
 /** The storage of two halves, not opened yet. Throws where an address cannot be one. */
-export async function sharedBackend({ records, blobs }: SharedPlace): Promise<{
-  readonly backend: StorageBackend
-  readonly place: string
-}> {
+export async function sharedBackend({
+  records,
+  blobs,
+}: SharedPlace): Promise<{ readonly backend: StorageBackend; readonly place: string }> {
   const halves = [await recordsAt(records), await blobsAt(blobs)] as const
   const backend = combinedBackend({ records: halves[0].store, blobs: halves[1].store })
   return { backend, place: `${halves[0].place} and ${halves[1].place}` }

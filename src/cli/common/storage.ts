@@ -46,7 +46,8 @@ export async function servedStorage(where: StoragePlace, kind: StorageKind | und
     const found = await storageOf(where.data, kind)
     return { ...found, ...credentialsOf(where, undefined), place: found.kind === 'memory' ? 'memory' : where.data }
   }
-  if (kind !== undefined) throw new Error('--storage is for a data folder; --records and --blobs say what to use instead')
+  if (kind !== undefined)
+    throw new Error('--storage is for a data folder; --records and --blobs say what to use instead')
   const { backend, place } = await sharedBackend(where)
   return { backend, ...credentialsOf(where, backend.records), kind: 'shared', place }
 }
