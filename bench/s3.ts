@@ -11,6 +11,7 @@ import { DeflatePool } from '../src/compression/deflate-pool.ts'
 import { emit } from '../src/emit/emit.ts'
 import { inspectBatches } from '../src/inspect/inspect.ts'
 import { DEFAULT_LIMITS, MB } from '../src/limits.ts'
+import { divideMemory } from '../src/memory/service-memory.ts'
 import type { BlobStore } from '../src/storage/backend.ts'
 import { combinedBackend } from '../src/storage/combined-backend.ts'
 import { createPackStore, type PackStore } from '../src/store/pack-store.ts'
@@ -32,6 +33,7 @@ const { values: chosen } = parseArgs({
     'latency-ms': { type: 'string', default: '0' },
     rounds: { type: 'string', default: '5' },
     compact: { type: 'boolean', default: false },
+    'memory-mb': { type: 'string', default: '96' },
     folder: { type: 'string', default: tmpdir() },
   },
 })
@@ -50,7 +52,7 @@ interface Counted {
 interface Cost extends Counted {
   readonly seconds: number
   readonly cpuSeconds: number
-  readonly jsonBytes: number
+  readonly gzipBytes: number
 }
 
 interface Place {
@@ -73,10 +75,17 @@ for (const at of places) {
   roots.set(at, await upload(store))
   await store.idle()
   const cost = since(began, { requests: 0, bytes: 0 }, 0)
-  rows.push({ what: `upload, ${at.name}`, value: `${round(cost.seconds)} s, ${round(cost.cpuSeconds)} s of processor time` })
+  rows.push({
+    what: `upload, ${at.name}`,
+    value: `${round(cost.seconds)} s, ${round(cost.cpuSeconds)} s of processor time`,
+  })
   const root = roots.get(at) ?? ''
   if (chosen.compact)
-    await store.compactor.compact(PROJECT, async () => [{ kind: 'version', id: '1', groupId: 'model', rootObjectId: root }], { signal, all: true })
+    await store.compactor.compact(
+      PROJECT,
+      async () => [{ kind: 'version', id: '1', groupId: 'model', rootObjectId: root }],
+      { signal, all: true },
+    )
   await download(store, root)
   await store.idle()
   await store.close()
@@ -85,24 +94,29 @@ const [files, s3] = places
 const ways: readonly { name: string; at: Place; open: () => BlobStore }[] = [
   { name: 'files', at: files, open: () => files.open(true) },
   { name: 'S3, no cache', at: s3, open: () => s3.open(true) },
-  { name: 'S3, cold cache', at: s3, open: () => (rmSync(join(scratch, 'cache'), { recursive: true, force: true }), cache(s3.open(true))) },
+  {
+    name: 'S3, cold cache',
+    at: s3,
+    open: () => (rmSync(join(scratch, 'cache'), { recursive: true, force: true }), cache(s3.open(true))),
+  },
   { name: 'S3, warm cache', at: s3, open: () => cache(s3.open(true)) },
 ]
 const costs = ways.map((): Cost[] => [])
 for (let turn = 0; turn < Number(chosen.rounds); turn++)
   for (const [way, { at, open }] of ways.entries()) {
     const store = await opened(at, open())
-    // Tables and the plan are loaded: a server that has just started does it once.
     Object.assign(at.counted, { requests: 0, bytes: 0 })
     const began = usage()
-    const jsonBytes = await download(store, roots.get(at) ?? '')
-    costs[way].push(since(began, at.counted, jsonBytes))
+    const gzipBytes = await download(store, roots.get(at) ?? '')
+    costs[way].push(since(began, at.counted, gzipBytes))
     await store.close()
   }
 for (const [way, { name }] of ways.entries()) {
   const cost = costs[way].toSorted((a, b) => a.seconds - b.seconds)[Math.floor(costs[way].length / 2)]
-  const cpu = costs[way].map(({ cpuSeconds }) => cpuSeconds).toSorted((a, b) => a - b)[Math.floor(costs[way].length / 2)]
-  const gzipMB = cost.jsonBytes / MB
+  const cpu = costs[way].map(({ cpuSeconds }) => cpuSeconds).toSorted((a, b) => a - b)[
+    Math.floor(costs[way].length / 2)
+  ]
+  const gzipMB = cost.gzipBytes / MB
   rows.push({
     what: `planned download, ${name}`,
     value: `${round(cost.seconds)} s (${round(gzipMB / cost.seconds)} MB/s gzip), ${round(cpu)} s of processor time, ${cost.requests} reads of blobs, ${round(cost.bytes / MB)} MB`,
@@ -139,7 +153,12 @@ function cache(blobs: BlobStore): BlobStore {
 
 async function opened(at: Place, blobs: BlobStore): Promise<PackStore> {
   const records = levelRecords({ path: join(scratch, `records-${at.name}`) })
-  const store = createPackStore({ backend: combinedBackend({ records, blobs }), onBackgroundError: console.error })
+  const memory = divideMemory(Number(chosen['memory-mb']) * MB)
+  const store = createPackStore({
+    backend: combinedBackend({ records, blobs }),
+    memory,
+    onBackgroundError: console.error,
+  })
   await store.ready()
   return store
 }
@@ -165,7 +184,8 @@ async function download(store: PackStore, rootId: string): Promise<number> {
   const selection = await store.closure(PROJECT, rootId, { signal })
   if (selection === undefined) throw new Error('the root is not held')
   let bytes = 0
-  for await (const chunk of emit(selection, { format: 'text', coding: 'gzip' }, { signal, compressor })) bytes += chunk.length
+  for await (const chunk of emit(selection, { format: 'text', coding: 'gzip' }, { signal, compressor }))
+    bytes += chunk.length
   selection.release()
   return bytes
 }
@@ -174,15 +194,17 @@ function usage(): { atMs: number; cpu: NodeJS.CpuUsage } {
   return { atMs: performance.now(), cpu: process.cpuUsage() }
 }
 
-function since({ atMs, cpu }: ReturnType<typeof usage>, { requests, bytes }: Counted, jsonBytes: number): Cost {
+function since({ atMs, cpu }: ReturnType<typeof usage>, { requests, bytes }: Counted, gzipBytes: number): Cost {
   const { user, system } = process.cpuUsage(cpu)
-  return { seconds: (performance.now() - atMs) / 1_000, cpuSeconds: (user + system) / 1e6, requests, bytes, jsonBytes }
+  return { seconds: (performance.now() - atMs) / 1_000, cpuSeconds: (user + system) / 1e6, requests, bytes, gzipBytes }
 }
 
 async function withLatency(latencyMs: number): Promise<typeof engine.options> {
   if (latencyMs === 0) return engine.options
   const [api, port] = [await freePort(), await freePort()]
-  const child = spawn(engineProgram('toxiproxy'), ['-host', '127.0.0.1', '-port', String(api)], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(engineProgram('toxiproxy'), ['-host', '127.0.0.1', '-port', String(api)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   ending.after(() => child.kill('SIGKILL'))
   await listens(child, api)
   const tell = async (path: string, body: object): Promise<void> => {
