@@ -31,7 +31,7 @@ export async function createBackendSteps(input: Input): Promise<BackendSteps> {
   return {
     steps: made.flatMap(({ steps }) => steps),
     close: async () => {
-      await Promise.all(made.map(async ({ close }) => await close()))
+      await Promise.all(made.map(async (each) => await each.close()))
       rmSync(folder, { recursive: true })
     },
   }
