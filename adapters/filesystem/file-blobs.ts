@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { fstat, read } from 'node:fs'
+import { fstat, read, readSync, type Stats } from 'node:fs'
 import { link, open, opendir, rm, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -12,12 +12,17 @@ import { isDiskFull, isTooManyFiles } from '../common/errno.ts'
 import { listFiles } from './file-listing.ts'
 import { FileHandles } from './file-handles.ts'
 import type { FolderSyncs } from './folder-syncs.ts'
+import { QuickReads } from '../common/quick-reads.ts'
 import type { WriteGuard } from '../common/write-guard.ts'
 import { rechunk } from '../common/rechunk.ts'
 
 /** The bytes that one put holds in memory and writes with one call. */
 const WRITE_BYTES = 524_288
 const HANDLES_MAX = 64
+/** Longer reads leave the calling thread. */
+const QUICK_READ_BYTES_MAX = 65_536
+/** How old a file that no put finished must be, where another process may still write it. */
+const ABANDONED_MS = 86_400_000
 
 const readFile = promisify(read)
 const statFile = promisify(fstat)
@@ -35,6 +40,8 @@ export interface FilesPart {
   readonly folders: FolderSyncs
   /** Makes the content of a file durable. */
   readonly syncFile: (file: FileHandle) => Promise<void>
+  /** Other processes put and remove blobs here too. */
+  readonly isShared?: boolean
 }
 
 /** Blobs as plain files: written under a temporary name, synced, linked to their name, the folder synced. */
@@ -42,6 +49,7 @@ export class FileBlobs implements BlobDriver {
   readonly #part: FilesPart
   readonly #handles = new FileHandles(HANDLES_MAX)
   readonly #reads = new Semaphore(HANDLES_MAX)
+  readonly #quick = new QuickReads()
 
   constructor(part: FilesPart) {
     this.#part = part
@@ -49,18 +57,33 @@ export class FileBlobs implements BlobDriver {
 
   async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ sizeBytes: number }> {
     this.#part.guard.check()
-    if (await isFile(fileOf(this.#part, name))) throw new BlobExistsError(name)
+    if ((await infoOf(fileOf(this.#part, name)))?.isFile() === true) throw new BlobExistsError(name)
     return writeBlob(this.#part, name, content, signal)
   }
 
-  read(name: string, start: number, end: number, { signal }: CallOptions): Promise<Uint8Array> {
+  async read(name: string, start: number, end: number, { signal }: CallOptions): Promise<Uint8Array> {
     const path = fileOf(this.#part, name)
+    // A disk that others share may be a network away.
+    const bytes = this.#part.isShared === true ? undefined : this.#readNow(path, start, end)
+    if (bytes !== undefined) return bytes
     return this.#reads.run(signal, async () => {
       try {
+        if (this.#part.isShared === true) await this.#dropRemoved(path)
         return await this.#handles.use(path, (descriptor) => readExactly(name, descriptor, start, end))
       } catch (error) {
         throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new BlobNotFoundError(name) : error
       }
+    })
+  }
+
+  /** `undefined` if it takes longer, or is not possible: then the thread pool says why. */
+  #readNow(path: string, start: number, end: number): Uint8Array | undefined {
+    const sizeBytes = end - start
+    if (sizeBytes === 0 || sizeBytes > QUICK_READ_BYTES_MAX) return undefined
+    return this.#quick.tryNow(() => {
+      const bytes = Buffer.allocUnsafeSlow(sizeBytes)
+      const bytesRead = this.#handles.useNow(path, (descriptor) => readSync(descriptor, bytes, 0, sizeBytes, start))
+      return bytesRead === sizeBytes ? bytes : undefined
     })
   }
 
@@ -84,11 +107,34 @@ export class FileBlobs implements BlobDriver {
   close(): Promise<void> {
     return this.#handles.close()
   }
+
+  /** Another process may have removed the file since it was opened. */
+  async #dropRemoved(path: string): Promise<void> {
+    const { nlink } = await this.#handles.use(path, (descriptor) => statFile(descriptor))
+    if (nlink === 0) await this.#handles.drop(path)
+  }
 }
 
 /** Removes the leftovers of puts that a crash cut short. */
 export async function removeIncoming(folder: string): Promise<void> {
   for await (const entry of await opendir(folder)) await rm(join(folder, entry.name), { force: true })
+}
+
+/**
+ * Removes what puts left behind a day ago, in a folder in which other processes write. The clock of the disk counts, by
+ * a file that is written now. A put that is slower fails, since its file has no name any more.
+ */
+export async function removeAbandoned(folder: string): Promise<void> {
+  const probe = join(folder, randomBytes(16).toString('hex'))
+  const file = await open(probe, 'wx')
+  const { mtimeMs: nowMs } = await file.stat()
+  await file.close()
+  await rm(probe)
+  for await (const entry of await opendir(folder)) {
+    const path = join(folder, entry.name)
+    const found = await infoOf(path)
+    if (found && nowMs - found.mtimeMs > ABANDONED_MS) await unlinked(path)
+  }
 }
 
 function fileOf({ root }: FilesPart, name: string): string {
@@ -143,7 +189,9 @@ async function publish(part: FilesPart, name: string, temporary: string): Promis
   try {
     await link(temporary, path)
   } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? new BlobExistsError(name) : error
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    // A network file system that lost the answer sends the call again, and meets its own link.
+    if (part.isShared !== true || !(await isSameFile(temporary, path))) throw new BlobExistsError(name)
   }
   try {
     await poisoning(part.guard, part.folders.sync(dirname(path)))
@@ -182,11 +230,16 @@ function checkInside(name: string, end: number, size: number): void {
   if (end > size) throw new BlobRangeError(name, end, size)
 }
 
-async function isFile(path: string): Promise<boolean> {
+async function isSameFile(one: string, other: string): Promise<boolean> {
+  const [first, second] = [await infoOf(one), await infoOf(other)]
+  return first !== undefined && first.ino === second?.ino && first.dev === second.dev
+}
+
+async function infoOf(path: string): Promise<Stats | undefined> {
   try {
-    return (await stat(path)).isFile()
+    return await stat(path)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
 }

@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path'
 import { Semaphore } from '../../src/async/semaphore.ts'
-import type { StorageBackend } from '../../src/storage/backend.ts'
-import type { OpenedDriver } from '../../src/storage/driver.ts'
-import { guardedBackend } from '../../src/storage/guard.ts'
-import { openDataFolder } from '../../src/data-folder/data-folder.ts'
+import type { BlobStore, StorageBackend } from '../../src/storage/backend.ts'
+import type { OpenedBlobs, OpenedDriver } from '../../src/storage/driver.ts'
+import { guardedBackend, guardedBlobs } from '../../src/storage/guard.ts'
+import { openDataFolder, openSharedFolder } from '../../src/data-folder/data-folder.ts'
 import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
-import { FileBlobs, removeIncoming } from './file-blobs.ts'
+import { FileBlobs, removeAbandoned, removeIncoming } from './file-blobs.ts'
 import type { FilesPart } from './file-blobs.ts'
 import { FolderSyncs } from './folder-syncs.ts'
 import { WriteGuard } from '../common/write-guard.ts'
@@ -57,6 +57,46 @@ export function filesystemBackend(options: FilesystemBackendOptions): StorageBac
   // A host that changes its working folder later means the same data.
   const pinned = { ...options, path: resolve(options.path) }
   return guardedBackend({ limits: LEVEL_RECORD_LIMITS, open: () => openDriver(pinned) })
+}
+
+/** The folder of packs as plain files, without records. */
+export interface FilesystemBlobsOptions {
+  /** The folder that holds the blobs, on a disk that several servers may share. It is made when there is none. */
+  readonly path: string
+  /**
+   * UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must
+   * fail.
+   */
+  readonly unsafeNoSync?: boolean
+}
+
+/**
+ * Blobs alone, as plain files, for records that lie elsewhere: `combinedBackend` puts both halves together. Several
+ * servers may use the folder at once, on a shared disk too, so no process holds it. A blob appears by one hard link,
+ * which only one of them can make, after its content is synced; a file of a put that a crash cut short goes a day
+ * later. The file system must have hard links, and show a new file to every server at once: NFS needs the mount option
+ * `lookupcache=positive` or `none`.
+ *
+ * @example
+ * import { filesystemBlobs } from 'stowage/filesystem'
+ * import { levelRecords } from 'stowage/level'
+ * import { combinedBackend } from 'stowage/storage'
+ *
+ * const blobs = filesystemBlobs({ path: './shared-disk' })
+ * const backend = combinedBackend({ records: levelRecords({ path: './records' }), blobs })
+ * await backend.close()
+ */
+export function filesystemBlobs(options: FilesystemBlobsOptions): BlobStore {
+  const path = resolve(options.path)
+  return guardedBlobs({ place: path, open: () => openBlobs({ ...options, path }) })
+}
+
+async function openBlobs({ path, unsafeNoSync = false }: FilesystemBlobsOptions): Promise<OpenedBlobs> {
+  await openSharedFolder({ path, kind: 'filesystem-blobs', folders: ['packs', 'incoming'] })
+  await removeAbandoned(join(path, 'incoming'))
+  const [guard, syncs] = [new WriteGuard(path, 0), new Semaphore(SYNCS_MAX)]
+  const blobs = new FileBlobs({ ...filesPart(path, guard, syncs, !unsafeNoSync), isShared: true })
+  return { blobs, close: () => blobs.close() }
 }
 
 async function openDriver(options: FilesystemBackendOptions): Promise<OpenedDriver> {

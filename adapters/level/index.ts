@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path'
 import { Semaphore } from '../../src/async/semaphore.ts'
-import type { StorageBackend } from '../../src/storage/backend.ts'
-import type { OpenedDriver } from '../../src/storage/driver.ts'
-import { guardedBackend } from '../../src/storage/guard.ts'
+import type { RecordStore, StorageBackend } from '../../src/storage/backend.ts'
+import type { OpenedDriver, OpenedRecords } from '../../src/storage/driver.ts'
+import { guardedBackend, guardedRecords } from '../../src/storage/guard.ts'
 import { openDataFolder } from '../../src/data-folder/data-folder.ts'
 import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
 import { WriteGuard } from '../common/write-guard.ts'
@@ -14,7 +14,7 @@ import { LEVEL_RECORD_LIMITS, LevelRecords } from './level-records.ts'
 import type { RecordsPart } from './level-records.ts'
 import { LevelWriter, SYNCS_MAX } from './level-writer.ts'
 
-/** The folder of both LevelDBs. */
+/** The folder of the LevelDBs. */
 export interface LevelBackendOptions {
   /** The folder that holds everything. It is made when there is none. */
   readonly path: string
@@ -54,6 +54,45 @@ export function levelBackend(options: LevelBackendOptions): StorageBackend {
   // A host that changes its working folder later means the same data.
   const pinned = { ...options, path: resolve(options.path) }
   return guardedBackend({ limits: LEVEL_RECORD_LIMITS, open: () => openDriver(pinned) })
+}
+
+/**
+ * Records alone, in a LevelDB in a folder of their own, which one process holds at a time. For one server whose blobs
+ * lie elsewhere: `combinedBackend` puts both halves together.
+ *
+ * @example
+ * import { filesystemBlobs } from 'stowage/filesystem'
+ * import { levelRecords } from 'stowage/level'
+ * import { combinedBackend } from 'stowage/storage'
+ *
+ * const records = levelRecords({ path: './fast-disk' })
+ * const backend = combinedBackend({ records, blobs: filesystemBlobs({ path: './large-disk' }) })
+ * await backend.close()
+ */
+export function levelRecords(options: LevelBackendOptions): RecordStore {
+  const path = resolve(options.path)
+  return guardedRecords({ limits: LEVEL_RECORD_LIMITS, place: path, open: () => openRecords({ ...options, path }) })
+}
+
+async function openRecords({
+  path,
+  diskReserveBytes,
+  unsafeNoSync = false,
+  onSalvaged,
+}: LevelBackendOptions): Promise<OpenedRecords> {
+  const folder = await openDataFolder<OpenDatabase>({
+    path,
+    kind: 'level-records',
+    databases: ['records'],
+    folders: [],
+    mayBeIncomplete: onSalvaged !== undefined,
+    open: (options) => openRecordsDatabase(join(path, 'records'), { ...options, onSalvaged }),
+    close: closeDatabase,
+  })
+  const { content } = folder
+  const [guard, syncs] = [new WriteGuard(path, diskReserveBytes), new Semaphore(SYNCS_MAX)]
+  const writer = new LevelWriter(content, { guard, syncs, sync: !unsafeNoSync })
+  return { records: new LevelRecords({ ...content, writer }), close: () => folder.close() }
 }
 
 async function openDriver(options: LevelBackendOptions): Promise<OpenedDriver> {

@@ -1,15 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
   BlobInfo,
+  BlobStore,
   CallOptions,
   Change,
   CommitResult,
+  Conflict,
   Entry,
   RangeBounds,
+  RecordStore,
   StorageBackend,
 } from '../../src/storage/backend.ts'
-import type { BlobDriver, RecordDriver } from '../../src/storage/driver.ts'
-import { guardedBackend } from '../../src/storage/guard.ts'
+import type { BlobDriver, OpenedBlobs, OpenedRecords, RecordDriver } from '../../src/storage/driver.ts'
+import { guardedBackend, guardedBlobs, guardedRecords } from '../../src/storage/guard.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
 import { OrderedMap } from './ordered-map.ts'
 
@@ -33,6 +36,18 @@ export function memoryBackend(): StorageBackend {
     isPersistent: false,
     open: async () => ({ records: new MemoryRecords(), blobs: new MemoryBlobs(), close: async () => undefined }),
   })
+}
+
+/** Records alone in the memory of this process, for `combinedBackend`. Nothing outlives `close`. */
+export function memoryRecords(): RecordStore {
+  const open = async (): Promise<OpenedRecords> => ({ records: new MemoryRecords(), close: async () => undefined })
+  return guardedRecords({ isPersistent: false, place: 'the memory of this process', open })
+}
+
+/** Blobs alone in the memory of this process, for `combinedBackend`. Nothing outlives `close`. */
+export function memoryBlobs(): BlobStore {
+  const open = async (): Promise<OpenedBlobs> => ({ blobs: new MemoryBlobs(), close: async () => undefined })
+  return guardedBlobs({ isPersistent: false, place: 'the memory of this process', open })
 }
 
 /**
@@ -66,9 +81,10 @@ class MemoryRecords implements RecordDriver {
   }
 
   async commit({ put, remove, expect }: Required<Change>): Promise<CommitResult> {
-    const conflicts = expect.flatMap(({ key, value }, at) =>
-      this.#map.get(text(key)) === (value && text(value)) ? [] : [at],
-    )
+    const conflicts = expect.flatMap(({ key, value }, index): Conflict[] => {
+      const held = this.#map.get(text(key))
+      return held === (value && text(value)) ? [] : [{ index, value: optionalBytes(held) }]
+    })
     if (conflicts.length > 0) return { ok: false, conflicts }
     for (const { key, value } of put) this.#map.set(text(key), text(value))
     for (const key of remove) this.#map.delete(text(key))

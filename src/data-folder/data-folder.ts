@@ -15,14 +15,20 @@ import {
 export const MARKER_FILE = 'stowage.json'
 const FORMAT = 2
 
+/** Storages with both halves in one folder. */
 export type FolderKind = 'filesystem' | 'level'
+/** Folders of one half; the other half is somewhere else. */
+export type HalfFolderKind = 'filesystem-blobs' | 'level-records'
+type AnyFolderKind = FolderKind | HalfFolderKind
+
+const KINDS: ReadonlySet<unknown> = new Set<AnyFolderKind>(['filesystem', 'level', 'filesystem-blobs', 'level-records'])
 
 /** `creating` until the databases exist: only then may they be made, because nothing can have been acknowledged. */
 type FolderState = 'absent' | 'creating' | 'ready'
 
 export interface FolderPlan<T> {
   readonly path: string
-  readonly kind: FolderKind
+  readonly kind: AnyFolderKind
   /** Sub-folders that are LevelDB databases. */
   readonly databases: readonly string[]
   /** Sub-folders of plain files. */
@@ -37,6 +43,9 @@ export interface FolderPlan<T> {
   close(opened: T): Promise<void>
 }
 
+type FolderNames = Pick<FolderPlan<never>, 'path' | 'kind'>
+type FolderContents = Pick<FolderPlan<never>, 'path' | 'kind' | 'databases' | 'folders'>
+
 export interface OpenFolder<T> {
   readonly content: T
   close(): Promise<void>
@@ -50,6 +59,22 @@ export interface OpenFolder<T> {
 export async function openDataFolder<T>(plan: FolderPlan<T>): Promise<OpenFolder<T>> {
   try {
     return await openFolder(plan)
+  } catch (error) {
+    throw openingError(plan.path, error)
+  }
+}
+
+/**
+ * Opens a folder of plain files that several processes and machines may use at once, or makes it when there is none.
+ * Nobody holds it, so there is no lock to take. Throws `DataFolderError` as `openDataFolder` does.
+ */
+export async function openSharedFolder(plan: Omit<FolderContents, 'databases'>): Promise<void> {
+  const whole = { ...plan, databases: [] }
+  try {
+    const state = await startCreating(whole, await readState(whole))
+    if (state === 'ready') await refuseMissingFolder(whole)
+    await makeFolders(plan)
+    if (state !== 'ready') await writeMarker(plan, 'ready')
   } catch (error) {
     throw openingError(plan.path, error)
   }
@@ -94,7 +119,7 @@ function heldError(path: string, holder: FolderHolder | undefined, cause?: unkno
   )
 }
 
-async function readState<T>({ path, kind }: FolderPlan<T>): Promise<FolderState> {
+async function readState({ path, kind }: FolderNames): Promise<FolderState> {
   const text = await readFile(join(path, MARKER_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
@@ -106,20 +131,20 @@ async function readState<T>({ path, kind }: FolderPlan<T>): Promise<FolderState>
   throw markerError(path, kind, text)
 }
 
-function markerText(storage: FolderKind, state: FolderState): string {
+function markerText(storage: AnyFolderKind, state: FolderState): string {
   return `${JSON.stringify({ storage, format: FORMAT, state })}\n`
 }
 
-async function writeMarker<T>({ path, kind }: FolderPlan<T>, state: FolderState): Promise<void> {
+async function writeMarker({ path, kind }: FolderNames, state: FolderState): Promise<void> {
   await writeFileDurably(path, MARKER_FILE, markerText(kind, state), { replace: state === 'ready' })
 }
 
-function markerError(path: string, kind: FolderKind, text: string): DataFolderError {
+function markerError(path: string, kind: AnyFolderKind, text: string): DataFolderError {
   const { storage, format } = parsedMarker(text)
-  if ((storage === 'filesystem' || storage === 'level') && storage !== kind) {
+  if (KINDS.has(storage) && storage !== kind) {
     return new DataFolderError(
       'FOLDER_KIND',
-      `the data folder ${path} holds storage of the kind ${storage}; it cannot be opened as ${kind}`,
+      `the data folder ${path} holds storage of the kind ${String(storage)}; it cannot be opened as ${kind}`,
     )
   }
   if (storage === kind && typeof format === 'number' && format !== FORMAT) {
@@ -149,10 +174,13 @@ function parsedMarker(text: string): Record<string, unknown> {
   }
 }
 
-async function startCreating<T>(plan: FolderPlan<T>, state: FolderState): Promise<FolderState> {
+async function startCreating(plan: FolderContents, state: FolderState): Promise<FolderState> {
   if (state !== 'absent') return state
   for (const name of [...plan.databases, ...plan.folders]) {
     if (await exists(join(plan.path, name))) {
+      // Another process may have begun to create it since the marker was looked for.
+      const now = await readState(plan)
+      if (now !== 'absent') return now
       throw new DataFolderError(
         'FOLDER_DAMAGED',
         `the data folder ${plan.path} holds ${name} but ${MARKER_FILE} is missing; nothing was changed; restore it: ` +
@@ -172,8 +200,7 @@ async function startCreating<T>(plan: FolderPlan<T>, state: FolderState): Promis
 
 async function openContent<T>(plan: FolderPlan<T>, createIfMissing: boolean): Promise<T> {
   try {
-    if (createIfMissing || plan.mayBeIncomplete === true)
-      for (const name of plan.folders) await makeFolder(join(plan.path, name), OWNER_ONLY)
+    if (createIfMissing || plan.mayBeIncomplete === true) await makeFolders(plan)
     for (const name of plan.folders) await restrictToOwner(join(plan.path, name))
     return await plan.open({ createIfMissing })
   } catch (error) {
@@ -182,7 +209,11 @@ async function openContent<T>(plan: FolderPlan<T>, createIfMissing: boolean): Pr
   }
 }
 
-async function refuseMissingFolder<T>({ path, folders }: FolderPlan<T>): Promise<void> {
+async function makeFolders({ path, folders }: Pick<FolderContents, 'path' | 'folders'>): Promise<void> {
+  for (const name of folders) await makeFolder(join(path, name), OWNER_ONLY)
+}
+
+async function refuseMissingFolder({ path, folders }: FolderContents): Promise<void> {
   for (const name of folders) {
     if (await exists(join(path, name))) continue
     throw new DataFolderError(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { chmod, link, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
@@ -48,7 +49,8 @@ export async function writeFileDurably(
   text: string,
   { replace }: { readonly replace: boolean },
 ): Promise<void> {
-  const temporary = join(folder, `${name}.${process.pid}.tmp`)
+  // A pid would not do: two machines that share the folder may have the same one.
+  const temporary = join(folder, `${name}.${randomUUID()}.tmp`)
   try {
     const handle = await open(temporary, 'w')
     try {

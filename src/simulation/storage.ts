@@ -1,5 +1,5 @@
 import { OrderedMap } from '../../adapters/memory/ordered-map.ts'
-import type { BlobInfo, Change, CommitResult, Entry, RangeBounds } from '../storage/backend.ts'
+import type { BlobInfo, Change, CommitResult, Conflict, Entry, RangeBounds } from '../storage/backend.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../storage/storage-errors.ts'
 import { EPOCH_MS } from './process.ts'
 import type { Random } from './random.ts'
@@ -54,9 +54,10 @@ export class SimulatedStorage {
 
   /** All of the change, or nothing. */
   commit({ put = [], remove = [], expect = [] }: Change): CommitResult {
-    const conflicts = expect.flatMap(({ key, value }, at) =>
-      this.#records.get(text(key)) === (value && text(value)) ? [] : [at],
-    )
+    const conflicts = expect.flatMap(({ key, value }, index): Conflict[] => {
+      const held = this.#records.get(text(key))
+      return held === (value && text(value)) ? [] : [{ index, value: optionalBytes(held) }]
+    })
     if (conflicts.length > 0) return { ok: false, conflicts }
     for (const { key, value } of put) this.#records.set(text(key), text(value))
     for (const key of remove) this.#records.delete(text(key))

@@ -74,8 +74,19 @@ export interface Change {
   readonly expect?: readonly Expectation[]
 }
 
-/** `conflicts` holds the indices of the expectations that did not hold. */
-export type CommitResult = { readonly ok: true } | { readonly ok: false; readonly conflicts: readonly number[] }
+/** An expectation that did not hold, and the value that was there instead. */
+export interface Conflict {
+  /** The index of the expectation in `expect`. */
+  readonly index: number
+  /** The value that the key had when the commit was decided; `undefined` if it was absent. */
+  readonly value: Uint8Array | undefined
+}
+
+/**
+ * `conflicts` holds every expectation that did not hold, in the order of `expect`. The others held at the same moment,
+ * so a caller knows the values of all the keys that it expected, and can try again without reading them.
+ */
+export type CommitResult = { readonly ok: true } | { readonly ok: false; readonly conflicts: readonly Conflict[] }
 
 /**
  * A place for small ordered records. Methods throw whatever the engine throws; the core wraps it once and keeps the
@@ -90,6 +101,10 @@ export interface RecordStore {
    * the same data.
    */
   readonly isPersistent?: boolean
+  /** Where the records are, for messages to the operator, without secrets. */
+  readonly place?: string
+  /** Opens the records, which calls otherwise do at first use. Calling it again is fine. */
+  ready?(): Promise<void>
   /** In the order of `keys`, duplicates allowed. Sees every write that has resolved, from any process. */
   getMany(keys: readonly Uint8Array[], options?: CallOptions): Promise<readonly (Uint8Array | undefined)[]>
   /**
@@ -133,6 +148,10 @@ export interface BlobStore {
   readonly readBytesPreferred: number
   /** False for a store that keeps blobs in this process and forgets them when it is closed. Absent: true. */
   readonly isPersistent?: boolean
+  /** Where the blobs are, for messages to the operator, without secrets. */
+  readonly place?: string
+  /** Opens the blobs, which calls otherwise do at first use. Calling it again is fine. */
+  ready?(): Promise<void>
   /**
    * Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error
    * (`BlobExistsError`). Chunks may have any size, and belong to the store until it asks for the next one. `content` is

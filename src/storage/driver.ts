@@ -10,17 +10,38 @@ import type {
 } from './backend.ts'
 
 /**
- * The engine under `guardedBackend`: the part that is particular to one database or medium. A driver trusts its caller.
- * When a method runs, the storage is open and not closed, the arguments follow the rules of `RecordStore` and
- * `BlobStore`, and the signal has not aborted yet. It throws whatever the engine throws.
+ * The engine under `guardedRecords`: the part that is particular to one database. A driver trusts its caller. When a
+ * method runs, the storage is open and not closed, the arguments follow the rules of `RecordStore`, and the signal has
+ * not aborted yet. It throws whatever the engine throws.
  */
-export interface StorageDriver {
+export interface RecordStorageDriver {
   /** The capacity of its records, at least `CORE_RECORD_LIMITS`, which is also the default. */
   readonly limits?: RecordLimits
+  /** False when nothing outlives `close`. Default: true. */
+  readonly isPersistent?: boolean
+  /** Where the storage is, for messages to the operator, without secrets. */
+  readonly place?: string
+  /** Opens the records. Called before the first call, and again at a later call if it rejected. */
+  open(): Promise<OpenedRecords>
+}
+
+/** The engine under `guardedBlobs`, with the same rules as `RecordStorageDriver`. */
+export interface BlobStorageDriver {
   /** The size of read that suits the medium, in bytes. Default: 1 MiB. */
   readonly readBytesPreferred?: number
   /** False when nothing outlives `close`. Default: true. */
   readonly isPersistent?: boolean
+  /** Where the storage is, for messages to the operator, without secrets. */
+  readonly place?: string
+  /**
+   * Opens the blobs. Called before the first call, and again at a later call if it rejected. Nothing is to be seen of a
+   * `put` that a crash cut short.
+   */
+  open(): Promise<OpenedBlobs>
+}
+
+/** The engine under `guardedBackend`: one that holds records and blobs. */
+export interface StorageDriver extends RecordStorageDriver, BlobStorageDriver {
   /**
    * Opens the storage. Called before the first call, and again at a later call if it rejected. Opening again finds the
    * same data, and nothing of a `put` that a crash cut short.
@@ -28,15 +49,24 @@ export interface StorageDriver {
   open(): Promise<OpenedDriver>
 }
 
-/** The opened storage of a driver. */
-export interface OpenedDriver {
+/** The opened records of a driver. */
+export interface OpenedRecords {
   /** The records. */
   readonly records: RecordDriver
+  /** Called once, when no call is under way and every range and list has ended. */
+  close(): Promise<void>
+}
+
+/** The opened blobs of a driver. */
+export interface OpenedBlobs {
   /** The blobs. */
   readonly blobs: BlobDriver
   /** Called once, when no call is under way and every range and list has ended. */
   close(): Promise<void>
 }
+
+/** The opened storage of a driver that holds both halves. */
+export interface OpenedDriver extends OpenedRecords, OpenedBlobs {}
 
 /** The records of a driver. `RecordStore` has the contract of each method. */
 export interface RecordDriver {

@@ -6,6 +6,7 @@ import type {
   Change,
   CommitResult,
   Entry,
+  Expectation,
   PutOptions,
   RangeBounds,
   RecordLimits,
@@ -24,7 +25,15 @@ import {
   checkReadRange,
   isEmptyRange,
 } from './checks.ts'
-import type { BlobDriver, OpenedDriver, RecordDriver, StorageDriver } from './driver.ts'
+import type {
+  BlobDriver,
+  BlobStorageDriver,
+  OpenedBlobs,
+  OpenedRecords,
+  RecordDriver,
+  RecordStorageDriver,
+  StorageDriver,
+} from './driver.ts'
 import { GuardedHalf } from './guarded-half.ts'
 import { PutContent } from './put-content.ts'
 
@@ -50,8 +59,8 @@ const GUARDED: unique symbol = Symbol('stowage.storage.guarded')
  */
 export function guardedBackend(driver: StorageDriver): StorageBackend {
   const shared = new SharedDriver(driver)
-  const records = new GuardedRecords(driver, shared)
-  const blobs = new GuardedBlobs(driver, shared)
+  const records = new GuardedRecords(driver, shared, 'the storage')
+  const blobs = new GuardedBlobs(driver, shared, 'the storage')
   return marked({
     records,
     blobs,
@@ -63,6 +72,38 @@ export function guardedBackend(driver: StorageDriver): StorageBackend {
       await Promise.all([records.close(), blobs.close()])
     },
   })
+}
+
+/** Records alone over a driver, with the guard of `guardedBackend`. `combinedBackend` puts blobs beside them. */
+export function guardedRecords(driver: RecordStorageDriver): RecordStore {
+  return new GuardedRecords(driver, new SharedDriver(driver), 'the storage of the records')
+}
+
+/** Blobs alone over a driver, with the guard of `guardedBackend`. `combinedBackend` puts records beside them. */
+export function guardedBlobs(driver: BlobStorageDriver): BlobStore {
+  return new GuardedBlobs(driver, new SharedDriver(driver), 'the storage of the blobs')
+}
+
+/** The records themselves if they are guarded; otherwise a guard around them. */
+export function asGuardedRecords(records: RecordStore): RecordStore {
+  if (GuardedRecords.is(records)) return records
+  const { limits, isPersistent, place } = records
+  const open = async (): Promise<OpenedRecords> => {
+    await records.ready?.()
+    return { records, close: () => records.close() }
+  }
+  return guardedRecords({ limits, isPersistent, place, open })
+}
+
+/** The blobs themselves if they are guarded; otherwise a guard around them. */
+export function asGuardedBlobs(blobs: BlobStore): BlobStore {
+  if (GuardedBlobs.is(blobs)) return blobs
+  const { readBytesPreferred, isPersistent, place } = blobs
+  const open = async (): Promise<OpenedBlobs> => {
+    await blobs.ready?.()
+    return { blobs, close: () => blobs.close() }
+  }
+  return guardedBlobs({ readBytesPreferred, isPersistent, place, open })
 }
 
 /**
@@ -94,18 +135,18 @@ function marked(backend: StorageBackend): StorageBackend {
   return Object.defineProperty(backend, GUARDED, { value: true })
 }
 
-/** One driver under two halves: opened when the first of them needs it, closed when the last that used it is closed. */
-class SharedDriver {
-  readonly #driver: StorageDriver
+/** One driver under one or two halves: opened when the first of them needs it, closed when the last that used it is closed. */
+class SharedDriver<O extends { close(): Promise<void> }> {
+  readonly #driver: { open(): Promise<O> }
   readonly #users = new Set<string>()
-  #opening: Promise<OpenedDriver> | undefined
+  #opening: Promise<O> | undefined
 
-  constructor(driver: StorageDriver) {
+  constructor(driver: { open(): Promise<O> }) {
     this.#driver = driver
   }
 
   /** A failed opening is not remembered: the obstacle may be gone at the next call. */
-  async use(user: string): Promise<OpenedDriver> {
+  async use(user: string): Promise<O> {
     this.#users.add(user)
     this.#opening ??= this.#driver.open()
     const opening = this.#opening
@@ -129,15 +170,27 @@ class SharedDriver {
 class GuardedRecords implements RecordStore {
   readonly limits: RecordLimits
   readonly isPersistent: boolean
+  readonly place: string | undefined
   readonly #half: GuardedHalf<RecordDriver>
 
-  constructor({ limits = CORE_RECORD_LIMITS, isPersistent = true }: StorageDriver, shared: SharedDriver) {
+  constructor(
+    { limits = CORE_RECORD_LIMITS, isPersistent = true, place }: RecordStorageDriver,
+    shared: SharedDriver<OpenedRecords>,
+    what: string,
+  ) {
     this.limits = limits
     this.isPersistent = isPersistent
+    this.place = place
     this.#half = new GuardedHalf(
+      what,
       async () => (await shared.use('records')).records,
       () => shared.release('records'),
     )
+  }
+
+  /** Not `instanceof`: a proxy around guarded records has errors of its own. */
+  static is(records: RecordStore): boolean {
+    return #half in records
   }
 
   ready(): Promise<void> {
@@ -166,7 +219,9 @@ class GuardedRecords implements RecordStore {
     this.#half.check(options.signal)
     const change = { put, remove, expect }
     checkChange(change, this.limits)
-    return this.#half.call(options.signal, (driver) => driver.commit(change, options))
+    return this.#half.call(options.signal, async (driver) =>
+      checkedResult(await driver.commit(change, options), expect),
+    )
   }
 
   close(): Promise<void> {
@@ -174,18 +229,41 @@ class GuardedRecords implements RecordStore {
   }
 }
 
+/** A caller goes on with the values of the conflicts, so a result without them must not pass. */
+function checkedResult(result: CommitResult, expect: readonly Expectation[]): CommitResult {
+  if (result.ok) return result
+  const areIndices = result.conflicts.every(({ index }) => expect[index] !== undefined)
+  if (areIndices && result.conflicts.length > 0) return result
+  throw new StowageError(
+    'internal',
+    `a commit with ${expect.length} expectations was refused with conflicts that do not fit them; each conflict must be { index, value }`,
+  )
+}
+
 class GuardedBlobs implements BlobStore {
   readonly readBytesPreferred: number
   readonly isPersistent: boolean
+  readonly place: string | undefined
   readonly #half: GuardedHalf<BlobDriver>
 
-  constructor(driver: StorageDriver, shared: SharedDriver) {
-    this.readBytesPreferred = driver.readBytesPreferred ?? READ_BYTES_PREFERRED
-    this.isPersistent = driver.isPersistent ?? true
+  constructor(
+    { readBytesPreferred = READ_BYTES_PREFERRED, isPersistent = true, place }: BlobStorageDriver,
+    shared: SharedDriver<OpenedBlobs>,
+    what: string,
+  ) {
+    this.readBytesPreferred = readBytesPreferred
+    this.isPersistent = isPersistent
+    this.place = place
     this.#half = new GuardedHalf(
+      what,
       async () => (await shared.use('blobs')).blobs,
       () => shared.release('blobs'),
     )
+  }
+
+  /** Not `instanceof`: a proxy around guarded blobs has errors of its own. */
+  static is(blobs: BlobStore): boolean {
+    return #half in blobs
   }
 
   ready(): Promise<void> {

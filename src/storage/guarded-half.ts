@@ -6,6 +6,7 @@ import { StorageClosedError, storageError } from './storage-errors.ts'
  * errors classified.
  */
 export class GuardedHalf<D> {
+  readonly #what: string
   readonly #open: () => Promise<D>
   readonly #release: () => Promise<void>
   readonly #iterators = new Set<AsyncIterator<unknown>>()
@@ -15,7 +16,9 @@ export class GuardedHalf<D> {
   #idle: (() => void) | undefined
   #closing: Promise<void> | undefined
 
-  constructor(open: () => Promise<D>, release: () => Promise<void>) {
+  /** Messages of errors call it `what`. */
+  constructor(what: string, open: () => Promise<D>, release: () => Promise<void>) {
+    this.#what = what
     this.#open = open
     this.#release = release
   }
@@ -44,7 +47,7 @@ export class GuardedHalf<D> {
       isOpen = true
       return await run(this.#driver)
     } catch (error) {
-      throw isOpen ? storageError(error, signal) : error
+      throw isOpen ? storageError(error, signal, this.#what) : error
     } finally {
       this.#underWay--
       if (this.#underWay === 0) this.#idle?.()

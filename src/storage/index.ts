@@ -12,6 +12,7 @@ export type {
   CallOptions,
   Change,
   CommitResult,
+  Conflict,
   Entry,
   Expectation,
   PutOptions,
@@ -20,8 +21,18 @@ export type {
   RecordStore,
   StorageBackend,
 } from './backend.ts'
-export type { BlobDriver, OpenedDriver, RecordDriver, StorageDriver } from './driver.ts'
-export { guardedBackend } from './guard.ts'
+export { combinedBackend, type CombinedHalves } from './combined-backend.ts'
+export type {
+  BlobDriver,
+  BlobStorageDriver,
+  OpenedBlobs,
+  OpenedDriver,
+  OpenedRecords,
+  RecordDriver,
+  RecordStorageDriver,
+  StorageDriver,
+} from './driver.ts'
+export { guardedBackend, guardedBlobs, guardedRecords } from './guard.ts'
 export {
   BlobExistsError,
   BlobNotFoundError,

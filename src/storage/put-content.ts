@@ -8,6 +8,7 @@ export class PutContent implements AsyncIterable<Uint8Array> {
   readonly #content: AsyncIterable<Uint8Array>
   readonly #signal: AbortSignal | undefined
   #reader: AsyncGenerator<Uint8Array, void, void> | undefined
+  #isStarted = false
   #failure: { readonly error: unknown } | undefined
 
   constructor(content: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) {
@@ -28,12 +29,14 @@ export class PutContent implements AsyncIterable<Uint8Array> {
 
   /** Lets go of content that will not be read any further, as a loop that is left early does. */
   async release(): Promise<void> {
-    if (!this.#reader) await closeIterator(this.#content[Symbol.asyncIterator]())
+    // A generator that was never started would not pass the return on.
+    if (!this.#isStarted) await closeIterator(this.#content[Symbol.asyncIterator]())
     // Not awaited: if a driver gave up while the producer hangs, this would wait for the producer.
-    else void closeIterator(this.#reader)
+    else if (this.#reader) void closeIterator(this.#reader)
   }
 
   async *#read(): AsyncGenerator<Uint8Array, void, void> {
+    this.#isStarted = true
     try {
       yield* abortable(this.#content, this.#signal)
     } catch (error) {

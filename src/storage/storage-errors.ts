@@ -103,9 +103,9 @@ const CAUSES_MAX = 8
 /**
  * The one place where errors of an engine are classified: `storage_full` for a full disk, `storage_unavailable` for
  * anything else, with the cause kept. Errors of the seam pass, and so does the reason of the caller's own abort. An
- * abort by the engine itself is a failure.
+ * abort by the engine itself is a failure. Messages call the storage `what`.
  */
-export function storageError(error: unknown, signal?: AbortSignal): unknown {
+export function storageError(error: unknown, signal?: AbortSignal, what: string = 'the storage'): unknown {
   if (isServiceError(error)) return error
   if (signal?.aborted === true && (error === signal.reason || isAbort(error))) return signal.reason
   if (error instanceof Error) {
@@ -114,8 +114,8 @@ export function storageError(error: unknown, signal?: AbortSignal): unknown {
     if (code !== undefined) return new StowageError(code, error.message, { cause: error })
   }
   if (isFull(error))
-    return new StowageError('storage_full', 'the storage is full; nothing of this request was stored', { cause: error })
-  const message = 'the storage cannot be used at the moment'
+    return new StowageError('storage_full', `${what} is full; nothing of this request was stored`, { cause: error })
+  const message = `${what} cannot be used at the moment`
   return new StowageError('storage_unavailable', message, { cause: error, headers: RETRY_LATER })
 }
 

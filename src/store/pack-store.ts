@@ -1,3 +1,4 @@
+import { KeyedMutex } from '../async/keyed-mutex.ts'
 import { setMaxListeners } from 'node:events'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
@@ -122,7 +123,8 @@ export class PackStore implements GraphStore {
     this.#options = options
     this.#sweep = this.#sweepOf()
     this.#backend = backend
-    this.#committer = new Committer({ records, blobs, environment })
+    const turns = new KeyedMutex()
+    this.#committer = new Committer({ records, blobs, environment, turns })
     this.#watcher = this.#watcherOf()
     this.#unapplied = new UnappliedPacks((pack) =>
       applyPack({ records, blobs, environment, committer: this.#committer }, pack),
@@ -137,6 +139,7 @@ export class PackStore implements GraphStore {
       deflate: this.#deflate,
       newId,
       environment,
+      turns,
       budget: memory.requests,
       recentEpoch: () => this.epochs.recent(),
       onError: onBackgroundError,
@@ -160,7 +163,7 @@ export class PackStore implements GraphStore {
     const finishMerge = this.compactor.finishOpenMerge.bind(this.compactor)
     this.collector = new PackCollector({ ...planParts, epochs: this.epochs, finishMerge, closureOf, closing })
     const revive = this.collector.revive.bind(this.collector)
-    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing, environment })
+    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing, environment, turns })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.totals = new AllTotals({ records, environment, closing })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })

@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +17,11 @@ const BROWSER = {
 
 test('a server on localhost has pages, and a link for the token of the environment', async (context) => {
   const folder = newDataFolder(context)
-  const { token } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'ada', ttlSeconds: 60 })
+  const { token } = await issueToken(folderCredentials(folder), {
+    projects: new Map([['demo', 'write']]),
+    subject: 'ada',
+    ttlSeconds: 60,
+  })
   const server = await startServer(context, ['--data', folder, '--json', '--prefix', '/models'], {
     STOWAGE_TOKEN: token,
   })
@@ -75,7 +80,11 @@ test('pages are served to other machines only on request', (context) => {
 
 test('behind a proxy, links use the public address, and forms are accepted from it', async (context) => {
   const folder = newDataFolder(context)
-  const { token } = await issueToken(folder, { projects: new Map([['demo', 'read']]), subject: 'ada', ttlSeconds: 60 })
+  const { token } = await issueToken(folderCredentials(folder), {
+    projects: new Map([['demo', 'read']]),
+    subject: 'ada',
+    ttlSeconds: 60,
+  })
   const args = ['--data', folder, '--json', '--prefix', '/models', '--origin', 'https://models.example/']
   const server = await startServer(context, args, { STOWAGE_TOKEN: token })
   const { url, pagesUrl, signInUrl } = JSON.parse(server.line) as { url: string; pagesUrl: string; signInUrl: string }

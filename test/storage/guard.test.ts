@@ -180,6 +180,18 @@ test('a read that returns too few bytes is reported as damage', async () => {
   await assert.rejects(blobs.read('a', 2, 5), { code: 'corrupt_data', isRetryable: false })
 })
 
+test('a refused commit must name the expectations that failed', async () => {
+  const { records, ...rest } = memoryBackend()
+  const expect = [{ key, value: key }]
+  for (const conflicts of [[], [{ index: 1, value: undefined }], [0 as never]]) {
+    const backend = asGuarded({ ...rest, records: { ...records, commit: async () => ({ ok: false, conflicts }) } })
+    await assert.rejects(backend.records.commit({ expect }), {
+      code: 'internal',
+      message: /must be \{ index, value \}/,
+    })
+  }
+})
+
 test('successful calls pass through, with limits and early returns', async () => {
   const inner = memoryBackend()
   const backend = asGuarded(inner)

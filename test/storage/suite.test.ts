@@ -58,6 +58,25 @@ test('errors are recognized by name, so a backend may use another copy of the pa
   ).run()
 })
 
+test('a store whose conflicts lack their values fails', async () => {
+  const store = (): RecordStore => {
+    const { records } = memoryBackend()
+    return changed(records, {
+      commit: async (change, options) => {
+        const result = await records.commit(change, options)
+        if (result.ok) return result
+        return { ok: false, conflicts: result.conflicts.map(({ index }) => ({ index, value: undefined })) }
+      },
+    })
+  }
+  for (const name of [
+    /^commit: a failed expectation/,
+    /^commit: checks expectations without/,
+    /^commit: the values of/,
+  ])
+    await assert.rejects(find(recordStoreConformance(store), name).run(), /^Error: (the conflicts|the result)/)
+})
+
 test('a case that hangs ends by its own time limit', async () => {
   const hanging = recordsWith(
     { insertMany: () => new Promise(() => undefined) },

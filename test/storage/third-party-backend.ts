@@ -6,6 +6,7 @@ import {
   BlobRangeError,
   type Change,
   type CommitResult,
+  type Conflict,
   type Entry,
   guardedBackend,
   type RangeBounds,
@@ -46,9 +47,10 @@ class MapRecords implements RecordDriver {
   }
 
   async commit({ put, remove, expect }: Required<Change>): Promise<CommitResult> {
-    const conflicts = expect.flatMap(({ key, value }, at) =>
-      this.#map.get(hex(key)) === (value && hex(value)) ? [] : [at],
-    )
+    const conflicts = expect.flatMap(({ key, value }, index): Conflict[] => {
+      const held = this.#map.get(hex(key))
+      return held === (value && hex(value)) ? [] : [{ index, value: optionalBytes(held) }]
+    })
     if (conflicts.length > 0) return { ok: false, conflicts }
     for (const { key, value } of put) this.#map.set(hex(key), hex(value))
     for (const key of remove) this.#map.delete(hex(key))

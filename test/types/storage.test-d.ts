@@ -1,18 +1,25 @@
 import { expectAssignable, expectError, expectType } from 'tsd'
 import type { ObjectStore, StorageBackend } from 'stowage'
 import {
+  type BlobStorageDriver,
   type BlobStore,
+  combinedBackend,
   type CommitResult,
   CORE_RECORD_LIMITS,
   guardedBackend,
+  guardedBlobs,
+  guardedRecords,
   isStorageError,
   type RecordLimits,
+  type RecordStorageDriver,
   type RecordStore,
   type StorageDriver,
 } from 'stowage/storage'
-import { filesystemBackend } from 'stowage/filesystem'
-import { levelBackend } from 'stowage/level'
-import { memoryBackend } from 'stowage/memory'
+import { filesystemBackend, filesystemBlobs } from 'stowage/filesystem'
+import { levelBackend, levelRecords } from 'stowage/level'
+import { Pool } from 'pg'
+import { postgresRecords } from 'stowage/postgres'
+import { memoryBackend, memoryBlobs, memoryRecords } from 'stowage/memory'
 
 // Backends are created without being opened.
 expectType<StorageBackend>(memoryBackend())
@@ -32,6 +39,24 @@ expectType<Promise<readonly (Uint8Array | undefined)[]>>(records.getMany([key]))
 expectType<Promise<CommitResult>>(records.commit({ put: [{ key, value: key }], expect: [{ key, value: undefined }] }))
 expectError(records.getMany(['text']))
 expectType<Promise<Uint8Array>>(blobs.read('project/pack', 0, 10))
+
+// Halves come from different places.
+expectType<RecordStore>(levelRecords({ path: 'folder' }))
+expectType<BlobStore>(filesystemBlobs({ path: 'folder' }))
+expectType<StorageBackend>(combinedBackend({ records, blobs }))
+expectType<StorageBackend>(combinedBackend({ records: memoryRecords(), blobs: memoryBlobs() }))
+expectType<RecordStore>(postgresRecords({ connectionString: 'postgres://localhost/stowage', schema: 'stowage' }))
+expectType<RecordStore>(postgresRecords({ pool: new Pool() }))
+expectError(postgresRecords({ pool: 'postgres://localhost/stowage' }))
+expectError(postgresRecords())
+expectError(combinedBackend({ records }))
+expectError(combinedBackend({ records: blobs, blobs: records }))
+declare const recordDriver: RecordStorageDriver
+declare const blobDriver: BlobStorageDriver
+expectType<RecordStore>(guardedRecords(recordDriver))
+expectType<BlobStore>(guardedBlobs(blobDriver))
+expectError(guardedRecords(blobDriver))
+expectError(guardedBlobs(recordDriver))
 
 // A driver needs to open; all else has a default. A store of its own is a driver, too.
 declare const driver: StorageDriver

@@ -1,7 +1,8 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { existsSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { listTokens } from '../../access/token-store.ts'
-import { type FolderKey, heldKeys, isValidAt, removeEndedKeys, rotateKey } from '../../data-folder/key-ring.ts'
+import { type HeldKey, heldKeys, isValidAt, removeEndedKeys, rotateKey } from '../../credentials/key-ring.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import { EXIT_HELP } from '../common/exit.ts'
@@ -81,7 +82,7 @@ async function rotate(options: RotateOptions): Promise<void> {
   refuseAbsentFolder(data)
   const previousValidUntil = previousEnd(options)
   for (const purpose of KEY_PURPOSES.filter((one) => purposes.includes(one))) {
-    const ring = keyRingOf(purpose, data)
+    const ring = keyRingOf(purpose, folderCredentials(data))
     // Secrets may still be sealed with a key that has ended: the server removes that one.
     if (purpose !== 'secrets') await removeEndedKeys(ring)
     const [current, previous] = await rotateKey(ring, previousValidUntil)
@@ -95,8 +96,8 @@ async function rotate(options: RotateOptions): Promise<void> {
 
 interface Rotated {
   readonly purpose: KeyPurpose
-  readonly current: FolderKey
-  readonly previous: FolderKey
+  readonly current: HeldKey
+  readonly previous: HeldKey
   readonly validUntil: string
   readonly shortened: number
 }
@@ -109,7 +110,7 @@ function rotatedLine({ purpose, current, previous, validUntil, shortened }: Rota
 
 /** How many tokens end with their key, before their own time. */
 async function tokensEndingAt(dataFolder: string, end: string): Promise<number> {
-  const tokens = await listTokens(dataFolder)
+  const tokens = await listTokens(folderCredentials(dataFolder))
   return tokens.filter(({ state, expiresAt }) => state !== 'revoked' && expiresAt === end).length
 }
 
@@ -137,25 +138,25 @@ function listCommand(): Command {
     .action(async ({ data, json = false }: ListOptions) => {
       refuseAbsentFolder(data)
       for (const purpose of KEY_PURPOSES)
-        for (const key of await heldKeys(keyRingOf(purpose, data)))
+        for (const key of await heldKeys(keyRingOf(purpose, folderCredentials(data))))
           if (json) printJson(viewOf(purpose, key))
           else printLine(lineOf(purpose, key))
     })
 }
 
-function viewOf(purpose: KeyPurpose, key: FolderKey): Readonly<Record<string, unknown>> {
+function viewOf(purpose: KeyPurpose, key: HeldKey): Readonly<Record<string, unknown>> {
   const { id, createdAt = null, validUntil = null } = key
   return { purpose, id, state: stateOf(key), createdAt, validUntil }
 }
 
-function lineOf(purpose: KeyPurpose, key: FolderKey): string {
+function lineOf(purpose: KeyPurpose, key: HeldKey): string {
   const { id, createdAt, validUntil } = key
   const since = createdAt === undefined ? '' : `  since ${createdAt}`
   const until = validUntil === undefined ? '' : `  until ${validUntil}`
   return `${purpose.padEnd(8)}  ${id}  ${stateOf(key).padEnd(7)}${since}${until}`
 }
 
-function stateOf(key: FolderKey): 'current' | 'old' | 'ended' {
+function stateOf(key: HeldKey): 'current' | 'old' | 'ended' {
   if (key.validUntil === undefined) return 'current'
   return isValidAt(key, Date.now()) ? 'old' : 'ended'
 }

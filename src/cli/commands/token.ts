@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import type { AccessRight } from '../../access/access.ts'
@@ -75,7 +76,7 @@ async function issue(options: IssueOptions, command: Command): Promise<void> {
     return command.error("--project is missing: name what the token is for, such as --project demo or --project '*'")
   if (access === undefined) return command.error('--access is missing: it must be --access read or --access write')
   const projects = new Map(project.map((id) => [id, access]))
-  const { token, record } = await issueToken(options.data, {
+  const { token, record } = await issueToken(folderCredentials(options.data), {
     projects,
     ...(options.subject === undefined ? {} : { subject: options.subject }),
     ttlSeconds: options.ttl,
@@ -106,7 +107,7 @@ function listCommand(): Command {
           'invalid_request',
           `there is no folder ${quoted(options.data)}; name the data folder with --data`,
         )
-      for (const token of await listTokens(options.data)) {
+      for (const token of await listTokens(folderCredentials(options.data))) {
         if (options.json) printJson(token)
         else printLine(lineOf(token))
       }
@@ -133,7 +134,7 @@ function revokeCommand(): Command {
     .addOption(jsonOption('print {"revoked": <jti>}'))
     .addHelpText('after', '\nExample:\n  stowage token revoke 3f0c5a9be2d14c6f8a7b6c5d4e3f2a1b')
     .action(async (jti: string, options: { readonly data: string; readonly json?: boolean }) => {
-      await revokeToken(options.data, jti)
+      await revokeToken(folderCredentials(options.data), jti)
       if (options.json) printJson({ revoked: jti })
       else printLine(`revoked ${jti}`)
     })

@@ -1,11 +1,12 @@
 import { setFlagsFromString } from 'node:v8'
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import type { Server } from 'node:http'
 import type { Command } from 'commander'
-import { accessFromFolder } from '../../access/token-store.ts'
+import { storedAccess } from '../../access/token-store.ts'
 import { archives } from '../../archive/server/archives.ts'
 import { automation } from '../../automation-server/automation.ts'
 import type { IsolationStatus } from '../../automation-server/runner/executors/isolation/command-runner.ts'
-import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
+import { storedSecretKeys } from '../../automation-server/secret-keys.ts'
 import { normalizePrefix } from '../../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import type { ObjectService } from '../../service/object-service.ts'
@@ -81,7 +82,8 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const { backend, kind } = await storageOf(options.data, options.storage)
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
-  const secretKeys = secretKeysFromFolder(options.data)
+  const credentials = folderCredentials(options.data)
+  const secretKeys = storedSecretKeys(credentials)
   const auto = automation({
     secretKeys,
     serverUrl: () => announced,
@@ -96,7 +98,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     ...(web === undefined ? [] : [web]),
   ]
   const service = createService(
-    { backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) },
+    { backend, access: await storedAccess(credentials), extensions, ...serviceOptions(options) },
     command,
   )
   const logger = commandLogger(options.logLevel, options.logFormat)
@@ -122,7 +124,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
       storage: kind,
       ...started.line,
       ...(auto.functions().length === 0 ? {} : { functionIsolation: await auto.isolation() }),
-      ...pagesLine(web, url, options.origin),
+      ...(await pagesLine(web, url, options.origin)),
     })
     await stop
     await stopServing(server, () => service.close({ graceMs: options.graceMs }))

@@ -1,9 +1,10 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import type { RequestListener } from 'node:http'
 import { BlockList, isIPv6 } from 'node:net'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { AutomationExtension } from '../../automation-server/automation.ts'
 import { pages, type PagesExtension } from '../../pages/pages.ts'
-import { sessionKeysFromFolder } from '../../pages/session-keys.ts'
+import { storedSessionKeys } from '../../pages/session-keys.ts'
 
 /** The options of `stowage serve` about pages. */
 export interface PagesServeOptions {
@@ -38,7 +39,9 @@ export function pagesOf(
   { data, host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
   automation: AutomationExtension,
 ): PagesExtension | undefined {
-  return wanted ? pages({ automation, origin, sessionKeys: () => sessionKeysFromFolder(data) }) : undefined
+  return wanted
+    ? pages({ automation, origin, sessionKeys: () => storedSessionKeys(folderCredentials(data)) })
+    : undefined
 }
 
 export interface PagesLine {
@@ -51,13 +54,13 @@ export interface PagesLine {
  * The line about pages. `url` is the server's, with its prefix; with `origin`, links lead there instead, to the same
  * paths.
  */
-export function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): PagesLine {
+export async function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): Promise<PagesLine> {
   if (web === undefined) return {}
   const token = process.env[TOKEN_VARIABLE] ?? ''
   const base = origin ?? new URL(url).origin
   return {
     pagesUrl: `${base}${url.slice(new URL(url).origin.length)}${WEB}`,
-    ...(token === '' ? {} : { signInUrl: new URL(web.signInLink({ token }), base).href }),
+    ...(token === '' ? {} : { signInUrl: new URL(await web.signInLink({ token }), base).href }),
   }
 }
 

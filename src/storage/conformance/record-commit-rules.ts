@@ -1,4 +1,4 @@
-import type { Entry } from '../backend.ts'
+import type { CommitResult, Entry } from '../backend.ts'
 import { rejects, rejectsWithReason, type Rule, same } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
@@ -8,8 +8,25 @@ async function increment(context: RecordContext, suffix: string): Promise<void> 
     const next = context.entry(suffix, String(Number(held ? Buffer.from(held).toString() : 0) + 1))
     const result = await context.store.commit({ put: [next], expect: [{ key: next.key, value: held }] })
     if (result.ok) return
-    same(result.conflicts, [0], 'the conflicts of a commit with one expectation')
+    const [found] = conflictsOf(result)
+    same(found.index, 0, 'the conflict of a commit with one expectation')
+    if (Number(found.value) <= Number(held === undefined ? 0 : textOf(held)))
+      throw new Error(`the counter was ${textOf(held)}, but a commit that expected so found ${found.value} instead`)
   }
+}
+
+interface FoundValue {
+  readonly index: number
+  readonly value: string | undefined
+}
+
+/** The conflicts of a commit, with their values as text; none if it was made. */
+function conflictsOf(result: CommitResult): FoundValue[] {
+  return result.ok ? [] : result.conflicts.map(({ index, value }) => ({ index, value: textOf(value) }))
+}
+
+function textOf(value: Uint8Array | undefined): string | undefined {
+  return value === undefined ? undefined : Buffer.from(value).toString()
 }
 
 /** `count` entries that fill a commit of `bytes` bytes to the last one. */
@@ -67,7 +84,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: a failed expectation returns the indices of all that failed and changes nothing',
+    name: 'commit: a failed expectation returns all that failed with the values that are there and changes nothing',
     check: async (context) => {
       await context.store.insertMany([context.entry('a', 'is'), context.entry('b', ''), context.entry('c', 'is')])
       const result = await context.store.commit({
@@ -82,7 +99,14 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
           { key: context.key('d'), value: bytesOf('is') },
         ],
       })
-      same(result, { ok: false, conflicts: [1, 2, 4, 5] }, 'the result')
+      same(result.ok, false, 'ok of the commit')
+      const found = [
+        { index: 1, value: undefined },
+        { index: 2, value: '' },
+        { index: 4, value: 'is' },
+        { index: 5, value: undefined },
+      ]
+      same(conflictsOf(result), found, 'the conflicts, in the order of the expectations')
       same(await context.suffixes(), ['a', 'b', 'c'], 'the stored keys')
       same(await context.value('a'), 'is', 'the stored value')
     },
@@ -94,7 +118,23 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       const held = await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] })
       same(held, { ok: true }, 'the result of an expectation that holds')
       const failed = await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] })
-      same(failed, { ok: false, conflicts: [0] }, 'the result of an expectation that fails')
+      same(failed.ok, false, 'ok of a commit with an expectation that fails')
+      same(conflictsOf(failed), [{ index: 0, value: 'is' }], 'the conflicts')
+    },
+  },
+  {
+    name: 'commit: the values of conflicts are what the next try expects, and belong to the caller',
+    check: async (context) => {
+      const keys = ['a', 'b', 'c'].map((suffix) => context.key(suffix))
+      await context.store.insertMany([context.entry('a', 'one'), context.entry('b', 'two')])
+      const stale = keys.map((key) => ({ key, value: bytesOf('stale') }))
+      const failed = await context.store.commit({ expect: stale })
+      same(conflictsOf(failed).length, 3, 'the number of conflicts')
+      const expect = failed.ok ? [] : failed.conflicts.map(({ index, value }) => ({ key: keys[index], value }))
+      const made = await context.store.commit({ put: [context.entry('c', 'put')], expect })
+      same(made, { ok: true }, 'the result of a commit that expects the values of the conflicts')
+      for (const { value } of expect) value?.fill(0x7a)
+      same(await context.value('a'), 'one', 'a stored value after the caller overwrote the value of its conflict')
     },
   },
   {

@@ -1,3 +1,4 @@
+import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import type { Environment } from '../../environment.ts'
 import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import type { StoreEpochs } from '../../object/epochs.ts'
@@ -11,6 +12,8 @@ export interface CollectParts {
   readonly blobs: BlobStore
   readonly catalog: PackCatalog
   readonly environment: Environment
+  /** Those of the committer. */
+  readonly turns: KeyedMutex
   readonly budget: MemoryBudget
   readonly epochs: StoreEpochs
   /** Everything below a root, from its plan if it has one; `undefined` if the root is not held. */

@@ -65,11 +65,11 @@ export async function* lookedUp(
   }
 }
 
-/** The numbers in lists that one look-up can take. */
-export function* inLookups(ordinals: Iterable<number>): Generator<readonly number[]> {
-  let some: number[] = []
-  for (const ordinal of ordinals) {
-    if (some.push(ordinal) < LOOKUP_KEYS) continue
+/** The objects in lists that one look-up can take. */
+export function* inLookups<T>(objects: Iterable<T>): Generator<readonly T[]> {
+  let some: T[] = []
+  for (const object of objects) {
+    if (some.push(object) < LOOKUP_KEYS) continue
     yield some
     some = []
   }

@@ -3,8 +3,7 @@ import { Yielder } from '../../async/yielder.ts'
 import type { MemoryPart } from '../../memory/memory-lease.ts'
 import type { CollectionCause, CollectionProgress } from '../../object/collection.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
-import { tableEntry } from '../pack/pack-format.ts'
-import { type ChangeTerms, changeObjects, type Decision } from '../records/change-objects.ts'
+import type { ChangeTerms, Decision } from '../records/change-objects.ts'
 import { mergeKey } from '../records/keys.ts'
 import { LoweredTotals } from '../records/lowered-totals.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
@@ -12,10 +11,12 @@ import { packOf } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { CauseTally, Tally } from './amounts.ts'
+import { changeInPacks, type ObjectsInPack } from './change-in-packs.ts'
 import { type Fence, LayoutChangedError } from './fence.ts'
-import { type Aging, isHere, isYoung, type Marked } from './mark.ts'
+import { type Aging, isYoung, type Marked } from './mark.ts'
 import type { CollectParts } from './parts.ts'
-import { inLookups, membersOf, packsOf } from './project-packs.ts'
+import { membersOf, packsOf } from './project-packs.ts'
+import { settledRecord } from './settled-record.ts'
 import { type SortedPack, sortPack } from './sorted-pack.ts'
 
 const ATTEMPTS_MAX = 50
@@ -23,8 +24,9 @@ const ATTEMPTS_MAX = 50
 const BITMAPS_OF_PACK = 14
 /** Besides the packs, a commit names the head, the epoch and the mark of a merge. */
 const OTHER_ENTRIES = 3
-/** Those of one commit are held until it is made, with their tables. */
-const CHANGED_PACKS_MAX = 64
+/** Packs that share the commits which change their objects. They are held until these are made, with their tables. */
+const PACKS_AT_ONCE_MAX = 64
+const SORTED_BYTES_MAX = 1_048_576
 const CHANGED_BYTES_MAX = 1_048_576
 /** Objects that are looked at between two looks at the clock. */
 const STRETCH = 4_096
@@ -76,10 +78,9 @@ export class Sweep {
   readonly #tallies: Tallies
   readonly #yielder: Yielder
   readonly #memory: MemoryPart
-  /** Packs whose records change in the next commit. */
-  #changed: ChangedPack[] = []
-  #changedBytes = 0
-  /** The memory of these, and of the pack at hand. */
+  /** Packs that are settled next. */
+  #sorted: SortedPack[] = []
+  /** The memory of these. */
   #sortedBytes = 0
   #objects = 0
 
@@ -100,19 +101,19 @@ export class Sweep {
     for await (const pack of packsOf(records, this.#project, { signal })) {
       if (pack.record.state === 'committed') continue
       const tables = await catalog.tables(packOf(this.#project.projectId, pack.sequence, pack.record))
-      this.#sortedBytes +=
+      const bytes =
         BITMAPS_OF_PACK * (pack.record.objects >> 3) + pack.value.length + tables.lineBytes.buffer.byteLength
+      if (this.#sorted.length === PACKS_AT_ONCE_MAX || this.#sortedBytes + bytes > SORTED_BYTES_MAX)
+        await this.#settle()
+      this.#sortedBytes += bytes
       await this.#memory.set(this.#sortedBytes)
       const sorting = { ...this.#terms, marked: marked.kept.get(pack.sequence) }
       const sorted = await sortPack(this.#parts, this.#project, pack, tables, sorting)
       await this.#count(sorted)
       if (dryRun) await this.#countPlanned(sorted)
-      else await this.#change(sorted)
-      if (this.#changed.length === 0) this.#sortedBytes = 0
-      this.#objects += pack.record.objects
-      this.#terms.onProgress({ phase: 'condemning', objects: this.#objects })
+      this.#sorted.push(sorted)
     }
-    await this.#commitChanged()
+    await this.#settle()
   }
 
   async #count({ pack, lines, toFree, toRevive, restorable, settled, revived, toCondemn }: SortedPack): Promise<void> {
@@ -143,53 +144,67 @@ export class Sweep {
     this.#countReplaced(sorted, decodePackRecord(pack.key, encodePackRecord(pack.key, after)))
   }
 
-  async #change(sorted: SortedPack): Promise<void> {
-    const { pack, toRevive } = sorted
+  /** Does with the sorted packs what was decided; in a dry run nothing. */
+  async #settle(): Promise<void> {
+    const packs = this.#sorted
+    this.#sorted = []
+    this.#sortedBytes = 0
+    if (!this.#terms.dryRun) await this.#change(packs)
+    this.#objects += packs.reduce((sum, { pack }) => sum + pack.record.objects, 0)
+    if (packs.length > 0) this.#terms.onProgress({ phase: 'condemning', objects: this.#objects })
+  }
+
+  /** The records of packs change before those of the objects that are condemned: what is in doubt is looked up. */
+  async #change(packs: readonly SortedPack[]): Promise<void> {
     const fence = this.#fence
-    const revived = await this.#changeObjects(sorted, toRevive, fence, (record) =>
+    const { fromRoots } = this.#terms.marked
+    const toRevive = packs.map((sorted) => ({ sorted, ordinals: sorted.toRevive }))
+    const revived = await this.#changeObjects(toRevive, fence, (record) =>
       record.state === 'condemned' ? { ...record, state: 'live', epoch: fence.epoch } : 'keep',
     )
-    await this.#each(revived, (ordinal) => this.#tallies.revived.add(sorted.lines, ordinal))
-    const freed = await this.#free(sorted)
-    const fromRoots = this.#terms.marked.fromRoots.get(pack.sequence)
-    const after = settledRecord(pack.record, sorted, fromRoots, freed)
-    const value = encodePackRecord(pack.key, after)
-    if (Buffer.compare(value, pack.value) === 0) {
-      await this.#condemn(sorted)
-      return
-    }
-    const bytes = 2 * pack.key.length + pack.value.length + value.length
+    for (const { sorted, ordinals } of revived)
+      await this.#each(ordinals, (ordinal) => this.#tallies.revived.add(sorted.lines, ordinal))
+    let changed: ChangedPack[] = []
+    let changedBytes = 0
     const { commitEntriesMax, commitBytesMax } = this.#parts.records.limits
     const bytesMax = Math.min(CHANGED_BYTES_MAX, commitBytesMax / 2)
-    if (this.#changed.length > 0 && this.#changedBytes + bytes > bytesMax) await this.#commitChanged()
-    this.#changed.push({ sorted, value, after: decodePackRecord(pack.key, value) })
-    this.#changedBytes += bytes
-    if (this.#changed.length >= Math.min(CHANGED_PACKS_MAX, commitEntriesMax - OTHER_ENTRIES))
-      await this.#commitChanged()
+    for (const { sorted, ordinals: freed } of await this.#free(packs)) {
+      const { pack } = sorted
+      const value = encodePackRecord(pack.key, settledRecord(pack.record, sorted, fromRoots.get(pack.sequence), freed))
+      if (Buffer.compare(value, pack.value) === 0) continue
+      const bytes = 2 * pack.key.length + pack.value.length + value.length
+      const isFull = changed.length === commitEntriesMax - OTHER_ENTRIES || changedBytes + bytes > bytesMax
+      if (changed.length > 0 && isFull) {
+        await this.#commitChanged(changed)
+        changed = []
+        changedBytes = 0
+      }
+      changed.push({ sorted, value, after: decodePackRecord(pack.key, value) })
+      changedBytes += bytes
+    }
+    if (changed.length > 0) await this.#commitChanged(changed)
+    await this.#condemn(packs)
   }
 
   /** Removes the records of what was condemned long ago; resolves to the objects that are gone. */
-  async #free(sorted: SortedPack): Promise<Bitmap> {
-    const { records } = this.#parts
-    const { toFree, lines } = sorted
-    if (toFree.count === 0) return toFree
+  async #free(packs: readonly SortedPack[]): Promise<readonly ObjectsInPack[]> {
     const { epoch, undoEpochs } = this.#terms
-    const totals = await LoweredTotals.of(records, this.#project)
-    const freed = await this.#changeObjects(sorted, toFree, both(this.#fence, totals), (record) =>
+    const totals = new LoweredTotals(this.#parts, this.#project)
+    const toFree = packs.map((sorted) => ({ sorted, ordinals: sorted.toFree }))
+    const freed = await this.#changeObjects(toFree, both(this.#fence, totals), (record) =>
       record.state === 'condemned' && epoch - record.epoch > undoEpochs ? undefined : 'keep',
     )
-    await this.#each(freed, (ordinal) => this.#tallies.freed.add(causeOf(sorted, ordinal), lines, ordinal))
-    this.#terms.onProgress({ phase: 'freeing', objects: this.#objects + freed.count })
+    let objects = this.#objects
+    for (const { sorted, ordinals } of freed) {
+      if (ordinals.count === 0) continue
+      await this.#each(ordinals, (ordinal) => this.#tallies.freed.add(causeOf(sorted, ordinal), sorted.lines, ordinal))
+      objects += ordinals.count
+      this.#terms.onProgress({ phase: 'freeing', objects })
+    }
     return freed
   }
 
-  /** The packs first, then the objects: whoever finds an object in doubt asks its record. */
-  async #commitChanged(): Promise<void> {
-    const changed = this.#changed
-    this.#changed = []
-    this.#changedBytes = 0
-    this.#sortedBytes = 0
-    if (changed.length === 0) return
+  async #commitChanged(changed: readonly ChangedPack[]): Promise<void> {
     const { environment } = this.#parts
     const { projectId, generation } = this.#project
     const merge = { key: mergeKey(projectId, generation), value: undefined }
@@ -199,25 +214,30 @@ export class Sweep {
       if (attempt === ATTEMPTS_MAX) throw new LayoutChangedError()
       this.#terms.signal.throwIfAborted()
       await pauseBeforeRetry(attempt, environment)
-      await this.#fence.renew()
-      const values = await this.#parts.records.getMany(expect.map(({ key }) => key))
-      if (values.some((value, i) => !isSame(value, expect[i].value))) throw new LayoutChangedError()
     }
-    for (const { sorted, after } of changed) {
-      this.#countReplaced(sorted, after)
-      await this.#condemn(sorted)
-    }
+    for (const { sorted, after } of changed) this.#countReplaced(sorted, after)
   }
 
-  async #condemn(sorted: SortedPack): Promise<void> {
-    const { toCondemn, lines } = sorted
+  async #condemn(packs: readonly SortedPack[]): Promise<void> {
     const fence = this.#fence
-    const condemned = await this.#changeObjects(sorted, toCondemn, fence, (record) =>
+    const toCondemn = packs.map((sorted) => ({ sorted, ordinals: sorted.toCondemn }))
+    const condemned = await this.#changeObjects(toCondemn, fence, (record) =>
       record.state === 'live' && !isYoung(record.epoch, this.#terms)
         ? { ...record, state: 'condemned', epoch: fence.epoch }
         : 'keep',
     )
-    await this.#each(condemned, (ordinal) => this.#tallies.condemned.add(causeOf(sorted, ordinal), lines, ordinal))
+    for (const { sorted, ordinals } of condemned)
+      await this.#each(ordinals, (ordinal) =>
+        this.#tallies.condemned.add(causeOf(sorted, ordinal), sorted.lines, ordinal),
+      )
+  }
+
+  #changeObjects(
+    objects: readonly ObjectsInPack[],
+    terms: ChangeTerms,
+    decide: (record: ObjectRecord) => Decision,
+  ): Promise<readonly ObjectsInPack[]> {
+    return changeInPacks(this.#parts, this.#project, objects, { terms, signal: this.#terms.signal }, decide)
   }
 
   /** Lines in doubt that another pack holds, and that this collection settles. */
@@ -226,27 +246,6 @@ export class Sweep {
       if (pack.record.condemned?.has(ordinal) === true && after.condemned?.has(ordinal) !== true)
         this.#tallies.freed.add('replaced', lines, ordinal)
     }
-  }
-
-  async #changeObjects(
-    { pack, tables }: SortedPack,
-    ordinals: Bitmap,
-    terms: ChangeTerms,
-    decide: (record: ObjectRecord) => Decision,
-  ): Promise<Bitmap> {
-    const made = Bitmap.empty(tables.objects)
-    for (const members of inLookups(membersOf(ordinals))) {
-      const { changed } = await changeObjects(
-        this.#parts,
-        this.#project,
-        members.map((ordinal) => tableEntry(tables.ids, ordinal)),
-        (record, at) => (isHere(record, pack.sequence, members[at]) ? decide(record) : 'keep'),
-        this.#terms.signal,
-        terms,
-      )
-      for (const at of changed) made.add(members[at])
-    }
-    return made
   }
 
   async #each(bitmap: Bitmap | undefined, act: (ordinal: number) => void): Promise<void> {
@@ -259,37 +258,21 @@ export class Sweep {
   }
 }
 
-/** The record of a pack once the collection is through with it. */
-function settledRecord(
-  record: PackRecord,
-  { tables, toCondemn, settled, gone, replaced }: SortedPack,
-  fromRoots: Bitmap | undefined,
-  freed: Bitmap,
-): PackRecord {
-  const empty = Bitmap.empty(tables.objects)
-  const owned = (record.owned ?? empty).without(toCondemn)
-  for (const ordinal of membersOf(settled)) owned.add(ordinal)
-  const condemned = [settled, gone, replaced, freed].reduce(
-    (left, done) => left.without(done),
-    record.condemned ?? empty,
-  )
-  for (const ordinal of membersOf(toCondemn)) condemned.add(ordinal)
-  const reached = (record.reached ?? empty).without(empty)
-  for (const ordinal of membersOf(fromRoots)) reached.add(ordinal)
-  return { ...record, owned, condemned, reached }
-}
-
 function both(fence: Fence, totals: LoweredTotals): ChangeTerms {
   return {
     get expect() {
       return [...fence.expect, ...totals.expect]
     },
-    renew: async () => {
-      await fence.renew()
-      await totals.renew()
+    inTurn: (work) => fence.inTurn(work),
+    renew: async (found) => {
+      const fenced = fence.expect.length
+      const [isSameEpoch] = await Promise.all([
+        fence.renew(found?.slice(0, fenced)),
+        totals.renew(found?.slice(fenced)),
+      ])
+      return isSameEpoch
     },
     put: (changes) => totals.put(changes),
-    made: (entries) => totals.made(entries),
   }
 }
 
@@ -299,8 +282,4 @@ function causeOf({ pack }: SortedPack, ordinal: number): CollectionCause {
 
 function ownedOf({ owned, objects }: PackRecord): Bitmap {
   return owned ?? Bitmap.empty(objects)
-}
-
-function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : Buffer.compare(a, b) === 0
 }

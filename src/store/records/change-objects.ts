@@ -4,6 +4,7 @@ import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Entry, Expectation, RecordStore } from '../../storage/backend.ts'
 import { objectKeyMaker } from './keys.ts'
 import { LOOKUP_KEYS } from './locator.ts'
+import { areAsExpected, type FoundValues, TRIES_AT_ONCE, valuesFound } from './lost-try.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from './object-record.ts'
 import type { StoredProject } from './project-view.ts'
 
@@ -11,6 +12,8 @@ const ATTEMPTS_MAX = 50
 /** Larger commits would hold everything else up, whatever the storage takes. */
 const COMMIT_ENTRIES_MAX = 1_000
 const COMMIT_BYTES_MAX = 524_288
+/** The head of the project, the epoch and the totals. */
+const TERMS_ENTRIES_MAX = 3
 
 export interface ChangeParts {
   readonly records: RecordStore
@@ -27,14 +30,15 @@ export interface ChangedObjects {
   readonly changed: readonly number[]
 }
 
-/** What each commit expects and puts besides the objects. After a conflict it is read anew. */
+/** What each commit expects and puts besides the objects. */
 export interface ChangeTerms {
   readonly expect: readonly Expectation[]
-  renew(): Promise<void>
+  /** Runs a commit, while this process changes nothing else that is expected. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>
+  /** Takes what is expected from these values, or reads it, in the turn. Whether decisions of before hold. */
+  renew(found?: FoundValues): Promise<boolean>
   /** Entries for these changes; `expect` names their keys. */
   put?(changes: readonly ObjectChange[]): readonly Entry[]
-  /** The commit with these entries was made. */
-  made?(entries: readonly Entry[]): void
 }
 
 export interface ObjectChange {
@@ -61,7 +65,7 @@ export async function changeObjects(
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
   signal?: AbortSignal,
-  terms: ChangeTerms = NO_TERMS,
+  terms?: ChangeTerms,
 ): Promise<ChangedObjects> {
   const after: (ObjectRecord | undefined)[] = []
   const changed: number[] = []
@@ -75,28 +79,26 @@ export async function changeObjects(
 }
 
 async function changeSome(
-  { records, environment }: ChangeParts,
+  parts: ChangeParts,
   { projectId, generation }: StoredProject,
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
-  { signal, terms }: { readonly signal: AbortSignal | undefined; readonly terms: ChangeTerms },
+  { signal, terms }: { readonly signal: AbortSignal | undefined; readonly terms: ChangeTerms | undefined },
 ): Promise<ChangedObjects> {
+  const { records, environment } = parts
   const keys = ids.map(objectKeyMaker(projectId, generation))
+  let values = [...(await records.getMany(keys, { signal }))]
   const after: (ObjectRecord | undefined)[] = Array.from({ length: ids.length })
   const changed: number[] = []
   let open = keys.map((_, at) => at)
   for (let attempt = 0; open.length > 0; attempt++) {
     if (attempt === ATTEMPTS_MAX) throw tooBusy()
-    if (attempt > 0) {
+    if (attempt > 0 && attempt % TRIES_AT_ONCE === 0) {
       await pauseBeforeRetry(attempt, environment)
-      await terms.renew()
+      values = [...(await records.getMany(keys, { signal }))]
     }
-    const values = await records.getMany(
-      open.map((at) => keys[at]),
-      { signal },
-    )
-    const changes = open.flatMap((at, i): OpenChange[] => {
-      const before = values[i]
+    const changes = open.flatMap((at): OpenChange[] => {
+      const before = values[at]
       const record = before === undefined ? undefined : decodeObjectRecord(keys[at], before)
       const decision = decide(record, at)
       after[at] = decision === 'keep' ? record : decision
@@ -105,35 +107,76 @@ async function changeSome(
       return [{ at, key: keys[at], before, after: value, change: { before: record, after: decision } }]
     })
     open = []
+    let areDecisionsOld = false
     for (const chunk of inCommits(changes, records, terms)) {
       signal?.throwIfAborted()
       // What was decided on older terms is decided again.
-      const isMade = (terms === NO_TERMS || open.length === 0) && (await commitChunk(records, chunk, terms))
-      for (const { at } of chunk) (isMade ? changed : open).push(at)
+      const lost = areDecisionsOld ? chunk.map(({ before }) => before) : await commitChunk(records, chunk, terms)
+      if (lost === 'terms') areDecisionsOld = true
+      else if (lost !== undefined) for (const [i, { at }] of chunk.entries()) values[at] = lost[i]
+      for (const { at } of chunk) (lost === undefined ? changed : open).push(at)
     }
   }
   return { after, changed: changed.sort((a, b) => a - b) }
 }
 
-const NO_TERMS: ChangeTerms = { expect: [], renew: () => Promise.resolve() }
+/** How a commit was lost: what was decided does not hold any more, or the records of its objects are now these. */
+type Lost = 'terms' | FoundValues
 
-async function commitChunk(records: RecordStore, chunk: readonly OpenChange[], terms: ChangeTerms): Promise<boolean> {
-  const beside = terms.put?.(chunk.map(({ change }) => change)) ?? []
-  const { ok } = await records.commit({
+/** `undefined` if the commit was made. */
+async function commitChunk(
+  records: RecordStore,
+  chunk: readonly OpenChange[],
+  terms: ChangeTerms | undefined,
+): Promise<Lost | undefined> {
+  if (terms === undefined) return (await commitNow(records, chunk))?.objects
+  return terms.inTurn(async () => {
+    let lost: LostCommit | undefined
+    for (let tries = 0; tries < TRIES_AT_ONCE; tries++) {
+      if (!(await terms.renew(lost?.terms))) return 'terms'
+      lost = await commitNow(records, chunk, terms)
+      if (lost === undefined) return undefined
+      if (!areAsExpected(lost.objects, expectationsOf(chunk))) break
+    }
+    return lost?.objects
+  })
+}
+
+/** The values that a lost commit found. */
+interface LostCommit {
+  readonly terms: FoundValues
+  readonly objects: FoundValues
+}
+
+async function commitNow(
+  records: RecordStore,
+  chunk: readonly OpenChange[],
+  terms?: ChangeTerms,
+): Promise<LostCommit | undefined> {
+  const beside = terms?.put?.(chunk.map(({ change }) => change)) ?? []
+  const termsExpected = terms?.expect ?? []
+  const expect = [...termsExpected, ...expectationsOf(chunk)]
+  const result = await records.commit({
     put: [...beside, ...chunk.flatMap(({ key, after }) => (after === undefined ? [] : [{ key, value: after }]))],
     remove: chunk.filter(({ after }) => after === undefined).map(({ key }) => key),
-    expect: [...terms.expect, ...chunk.map(({ key, before }): Expectation => ({ key, value: before }))],
+    expect,
   })
-  if (ok) terms.made?.(beside)
-  return ok
+  if (result.ok) return undefined
+  const found = valuesFound(expect, result.conflicts)
+  return { terms: found.slice(0, termsExpected.length), objects: found.slice(termsExpected.length) }
+}
+
+function expectationsOf(chunk: readonly OpenChange[]): Expectation[] {
+  return chunk.map(({ key, before }) => ({ key, value: before }))
 }
 
 function* inCommits(
   changes: readonly OpenChange[],
   { limits }: RecordStore,
-  { expect }: ChangeTerms,
+  terms: ChangeTerms | undefined,
 ): Generator<readonly OpenChange[]> {
-  const entriesMax = Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax) - expect.length
+  const entriesMax =
+    Math.min(COMMIT_ENTRIES_MAX, limits.commitEntriesMax) - (terms === undefined ? 0 : TERMS_ENTRIES_MAX)
   const bytesMax = Math.min(COMMIT_BYTES_MAX, limits.commitBytesMax)
   let chunk: OpenChange[] = []
   let bytes = 0

@@ -1,36 +1,46 @@
-import type { ProjectTotals } from '../../object/graph-store.ts'
+import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import type { Entry, Expectation, RecordStore } from '../../storage/backend.ts'
 import type { ChangeTerms, ObjectChange } from './change-objects.ts'
+import { totalsKey } from './keys.ts'
+import type { FoundValues } from './lost-try.ts'
 import type { StoredProject } from './project-view.ts'
-import { type ReadTotals, readStoredTotals, subtractTotals, totalsEntry } from './totals.ts'
+import { asStoredTotals, changedTotals, readStoredTotals, type StoredTotals, subtractTotals } from './totals.ts'
+
+interface TotalsParts {
+  readonly records: RecordStore
+  /** Those of the committer. */
+  readonly turns: KeyedMutex
+}
 
 /**
  * The totals of a project, in commits that take lines away from its packs: those of freed objects, and those of
  * condemned ones that another pack replaces. So the totals count each object once, wherever a crash cuts the work off.
  */
 export class LoweredTotals implements ChangeTerms {
-  readonly #records: RecordStore
+  readonly #parts: TotalsParts
   readonly #project: StoredProject
-  /** `undefined` if the totals will be counted anew. */
-  #stored: ReadTotals | undefined
-  #lowered: ProjectTotals | undefined
+  #stored: StoredTotals | undefined
 
-  private constructor(records: RecordStore, project: StoredProject, stored: ReadTotals | undefined) {
-    this.#records = records
+  constructor(parts: TotalsParts, project: StoredProject) {
+    this.#parts = parts
     this.#project = project
-    this.#stored = stored
-  }
-
-  static async of(records: RecordStore, project: StoredProject): Promise<LoweredTotals> {
-    return new LoweredTotals(records, project, await readStoredTotals(records, project))
   }
 
   get expect(): readonly Expectation[] {
     return this.#stored === undefined ? [] : [this.#stored.expectation]
   }
 
-  async renew(): Promise<void> {
-    this.#stored = await readStoredTotals(this.#records, this.#project)
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#parts.turns.run(this.#project.projectId, work)
+  }
+
+  async renew(found?: FoundValues): Promise<boolean> {
+    const { projectId, generation } = this.#project
+    this.#stored =
+      found === undefined
+        ? await readStoredTotals(this.#parts.records, this.#project)
+        : asStoredTotals(totalsKey(projectId, generation), found[0])
+    return true
   }
 
   put(changes: readonly ObjectChange[]): readonly Entry[] {
@@ -42,12 +52,6 @@ export class LoweredTotals implements ChangeTerms {
       objects++
       jsonBytes += before.textBytes
     }
-    this.#lowered = subtractTotals(this.#stored.totals, { objects, jsonBytes, storedBytes: 0 })
-    return [totalsEntry(this.#stored, this.#lowered)]
-  }
-
-  made([entry]: readonly Entry[]): void {
-    if (entry !== undefined && this.#lowered !== undefined)
-      this.#stored = { totals: this.#lowered, expectation: { key: entry.key, value: entry.value } }
+    return changedTotals(this.#stored, (totals) => subtractTotals(totals, { objects, jsonBytes, storedBytes: 0 }))
   }
 }

@@ -1,4 +1,5 @@
 import { pauseBeforeRetry } from '../../async/backoff.ts'
+import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { type Clock, type Environment, timeText } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { checkObjectId, quoted } from '../../object/id.ts'
@@ -8,7 +9,8 @@ import type { NewPin, Pin, PinStore } from '../../object/roots.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { keyBounds, pinKey } from './keys.ts'
 import { readObjects } from './locator.ts'
-import { readHead } from './projects.ts'
+import type { StoredProject } from './project-view.ts'
+import { isRemoved, readHead, viewProject } from './projects.ts'
 import { decodePin, encodePin } from './records.ts'
 
 const ATTEMPTS_MAX = 100
@@ -22,6 +24,8 @@ export interface PinParts {
   readonly clock: Clock
   readonly newId: () => string
   readonly environment: Environment
+  /** Those of the committer. */
+  readonly turns: KeyedMutex
   /** Makes the condemned objects below a root live again; the commit of the pin expects the epoch. */
   readonly revive: (projectId: string, rootObjectId: string, options: SignalOptions) => Promise<StoreEpoch>
   /** Aborts when the store closes. */
@@ -64,8 +68,7 @@ export class PinRecords implements PinStore {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       if (attempt > 0) await pauseBeforeRetry(attempt, environment)
       const epoch = await revive(projectId, rootObjectId, { signal: closing })
-      const { key: headKey, bytes, head } = await readHead(records, projectId)
-      const project = head === undefined || head.removed ? undefined : { projectId, generation: head.generation }
+      const project = await viewProject(records, projectId)
       const [location] =
         project === undefined ? [] : await readObjects(records, project, [Buffer.from(rootObjectId, 'utf8')])
       if (project === undefined || location === undefined)
@@ -74,15 +77,25 @@ export class PinRecords implements PinStore {
       const pins = await this.#all(project)
       if (pins.some(({ id }) => id === pin.id)) return { pin, isNew: false }
       if (pins.length >= PINS_MAX) throw new StowageError('conflict', `this project has ${PINS_MAX} pins, the limit`)
-      const key = pinKey(projectId, project.generation, pin.id)
-      const result = await records.commit({
-        put: [{ key, value: encodePin(key, pin) }],
-        expect: [{ key: headKey, value: bytes }, { key, value: undefined }, epoch.expectation],
-      })
-      if (result.ok) return { pin, isNew: true }
+      if (await this.#commit(project, pin, epoch)) return { pin, isNew: true }
     }
     throw new StowageError('overloaded', 'too many writes to this project prevent the pin; try again shortly', {
       headers: { 'Retry-After': '1' },
+    })
+  }
+
+  /** Whether the commit was made: not if another server was faster, the epoch is over or the project was removed. */
+  #commit({ projectId, generation }: StoredProject, pin: Pin, epoch: StoreEpoch): Promise<boolean> {
+    const { records, turns } = this.#parts
+    return turns.run(projectId, async () => {
+      const { key: headKey, bytes, head } = await readHead(records, projectId)
+      if (head === undefined || isRemoved(head, generation)) return false
+      const key = pinKey(projectId, generation, pin.id)
+      const { ok } = await records.commit({
+        put: [{ key, value: encodePin(key, pin) }],
+        expect: [{ key: headKey, value: bytes }, { key, value: undefined }, epoch.expectation],
+      })
+      return ok
     })
   }
 

@@ -1,5 +1,6 @@
 import { REAL_ENVIRONMENT, type Environment } from '../../environment.ts'
 import type { RecordStore, StorageBackend } from '../../storage/backend.ts'
+import { CLUSTER_FOLDER } from '../../storage/cluster-id.ts'
 import { checkBlocks, readWholeTables } from './check-pack.ts'
 import { checkPlan } from './check-plan.ts'
 import { CheckState } from './check-state.ts'
@@ -227,7 +228,7 @@ async function* checkPlans({ records, blobs, state, signal, environment }: Check
 async function* checkOtherBlobs({ blobs, state, signal }: CheckParts): AsyncGenerator<Finding> {
   for await (const batch of blobs.list('', { signal })) {
     for (const { name, sizeBytes } of batch) {
-      if (state.named.has(name) || isOfExtension(name)) continue
+      if (state.named.has(name) || isOfExtension(name) || name.startsWith(CLUSTER_FOLDER)) continue
       if (!isTombstone(name)) {
         yield note(
           undefined,

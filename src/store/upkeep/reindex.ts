@@ -1,3 +1,4 @@
+import { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { type Environment, REAL_ENVIRONMENT } from '../../environment.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { Committer } from '../ingest/committer.ts'
@@ -156,7 +157,7 @@ async function* rebuildGeneration(
     record,
   }))
   await putHead(records, projectId, { generation, sequence: next, removed: false, layout: layout + 1 })
-  const committer = new Committer({ records, blobs, environment })
+  const committer = new Committer({ records, blobs, environment, turns: new KeyedMutex() })
   const epoch = await new EpochCounter(records, environment).recent()
   let objects = 0
   for (const pack of numbered) {
