@@ -228,6 +228,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return root === undefined ? undefined : this.#closureOf(root, signal)
   }
 
+  /** The same, where each object lies now: a plan names an object where it was, until a collection tells otherwise. */
+  async walkedClosureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
+    const root = await this.#findRoot(projectId, rootId, { signal })
+    return root === undefined ? undefined : (await this.#walks.walk(root, signal)).closure
+  }
+
   async #closureOf(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const plan = await this.#parts.plans.find(root.project, root.rootId, '', signal)
     const planned = plan?.tables.closure
