@@ -161,7 +161,9 @@ export class PackStore implements GraphStore {
     this.collector = new PackCollector({ ...planParts, epochs: this.epochs, finishMerge, closureOf, closing })
     const revive = this.collector.revive.bind(this.collector)
     this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing, environment, turns })
-    this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
+    const walkedClosureOf = this.#reader.walkedClosureOf.bind(this.#reader)
+    const closures = { closureOf, walkedClosureOf }
+    this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, ...closures, closing })
     this.totals = new AllTotals({ records, environment, closing })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = this.#ingestOf(newId)
