@@ -147,13 +147,13 @@ class Run {
     const { clients, faults } = this.#world
     if (crashAfterMs !== undefined)
       clients.setTimer(crashAfterMs, () => {
-        if (!environment.isAlive) return
+        if (!environment.isAlive || faults.isStopped) return
         faults.happened('crash')
         server.crash()
       })
     if (sleep !== undefined)
       clients.setTimer(sleep.afterMs, () => {
-        if (!environment.isAlive) return
+        if (!environment.isAlive || faults.isStopped) return
         faults.happened('sleep')
         environment.sleep(sleep.durationMs)
       })
