@@ -223,6 +223,7 @@ class Run {
     // A service whose start failed stays so.
     if (isLeft && (await isReady(left.life()))) {
       for (const server of this.#world.servers) if (server !== left) server.crash()
+      this.#world.hasLivedOn = true
       await this.#world.sleep(MADE_UP_MS)
       return
     }
