@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { addFunctions } from '../server/function-options.ts'
@@ -13,6 +13,8 @@ import { addUpkeep } from '../server/upkeep-options.ts'
 import { addPages } from '../server/serve-pages.ts'
 import { addStoragePlace } from '../common/shared-storage.ts'
 import { storageOption } from '../common/storage.ts'
+
+const BLOB_CACHE_BYTES_MIN = 64 * 1_048_576
 
 const EXAMPLES = `
 Examples:
@@ -43,6 +45,14 @@ export function serveCommand(): Command {
       'Serve a data folder over HTTP, or records and blobs that several servers share. Prints the URL on its first line once it listens, then where the pages are.',
     )
     .addOption(storageOption())
+    .addOption(
+      new Option(
+        '--blob-cache-bytes-max <n>',
+        'the size of the cache in the data folder for blobs in S3; at least 67108864, or 0 for none',
+      )
+        .argParser(blobCacheBytes)
+        .default(10_000_000_000),
+    )
     .addOption(
       new Option('--port <n>', 'the port to listen on; 0 takes a free one').argParser(portNumber).default(8_642),
     )
@@ -98,6 +108,13 @@ export function serveCommand(): Command {
     .addOption(jsonOption('print the line as {"url", "pid", ...}'))
     .addHelpText('after', EXAMPLES)
     .action(serve)
+}
+
+function blobCacheBytes(text: string): number {
+  const bytes = wholeNumber(text)
+  if (bytes !== 0 && bytes < BLOB_CACHE_BYTES_MIN)
+    throw new InvalidArgumentError(`It must be 0 or at least ${BLOB_CACHE_BYTES_MIN}.`)
+  return bytes
 }
 
 function addLogOptions(command: Command): void {
