@@ -46,14 +46,6 @@ export function serveCommand(): Command {
     )
     .addOption(storageOption())
     .addOption(
-      new Option(
-        '--blob-cache-bytes-max <n>',
-        'the size of the cache in the data folder for blobs in S3; at least 67108864, or 0 for none',
-      )
-        .argParser(blobCacheBytes)
-        .default(10_000_000_000),
-    )
-    .addOption(
       new Option('--port <n>', 'the port to listen on; 0 takes a free one').argParser(portNumber).default(8_642),
     )
     .addOption(
@@ -68,6 +60,33 @@ export function serveCommand(): Command {
         collected,
       ),
     )
+    .addOption(
+      new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM')
+        .argParser(positiveInteger)
+        .default(10_000),
+    )
+  addMemoryAndCache(command)
+  addPages(command)
+  addQuotas(command)
+  addSecretRecipients(command)
+  addConnectionOptions(command)
+  addLogOptions(command)
+  addOperationsListener(command)
+  addFunctions(command)
+  addUpkeep(command)
+  for (const name of limitNames()) {
+    command.addOption(
+      new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]),
+    )
+  }
+  return command
+    .addOption(jsonOption('print the line as {"url", "pid", ...}'))
+    .addHelpText('after', EXAMPLES)
+    .action(serve)
+}
+
+function addMemoryAndCache(command: Command): void {
+  command
     .addOption(
       new Option(
         '--memory-bytes-max <n>',
@@ -87,27 +106,13 @@ export function serveCommand(): Command {
       ).argParser(wholeNumber),
     )
     .addOption(
-      new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM')
-        .argParser(positiveInteger)
-        .default(10_000),
+      new Option(
+        '--blob-cache-bytes-max <n>',
+        'the size of the cache in the data folder for blobs in S3; at least 67108864, or 0 for none',
+      )
+        .argParser(blobCacheBytes)
+        .default(10_000_000_000),
     )
-  addPages(command)
-  addQuotas(command)
-  addSecretRecipients(command)
-  addConnectionOptions(command)
-  addLogOptions(command)
-  addOperationsListener(command)
-  addFunctions(command)
-  addUpkeep(command)
-  for (const name of limitNames()) {
-    command.addOption(
-      new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]),
-    )
-  }
-  return command
-    .addOption(jsonOption('print the line as {"url", "pid", ...}'))
-    .addHelpText('after', EXAMPLES)
-    .action(serve)
 }
 
 function blobCacheBytes(text: string): number {
