@@ -8,12 +8,14 @@ export interface Address {
   readonly needsTls: boolean
 }
 
+const NO_HOST = 'no-host.invalid'
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/i
 
 /** Throws `TypeError` for text that is no connection string of PostgreSQL. */
 export function addressOf(connectionString: string): Address {
   const url = parsed(connectionString)
-  const host = url.searchParams.get('host') ?? (decodeURIComponent(url.hostname) || process.env.PGHOST || 'localhost')
+  const named = url.hostname === NO_HOST ? '' : decodeURIComponent(url.hostname)
+  const host = url.searchParams.get('host') ?? (named || process.env.PGHOST || 'localhost')
   const port = url.port || url.searchParams.get('port') || process.env.PGPORT || '5432'
   const database = decodeURIComponent(url.pathname.slice(1)) || process.env.PGDATABASE
   const isLocal = LOOPBACK.test(host) || host.startsWith('/')
@@ -28,7 +30,8 @@ export function addressOf(connectionString: string): Address {
 function parsed(connectionString: string): URL {
   let url: URL | undefined
   try {
-    url = new URL(connectionString)
+    // A URL with a user must have a host; `pg` accepts one without.
+    url = new URL(connectionString.replace('@/', `@${NO_HOST}/`))
   } catch {
     // The message must not repeat the text: it may hold a password.
   }

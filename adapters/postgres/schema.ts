@@ -58,8 +58,9 @@ export async function prepareSchema(connection: Connection, schema: string): Pro
 
 async function isCurrent(connection: Connection, schema: string): Promise<boolean> {
   const table = `${quoted(schema)}.schema_version`
-  const [{ is_there: isThere }] = await connection.query('SELECT to_regclass($1) IS NOT NULL AS is_there', [table])
-  if (isThere !== true) return false
+  // Not `to_regclass`: it may remember that the table was absent before another server made it.
+  const there = `SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'`
+  if ((await connection.query(there, [schema])).length === 0) return false
   const [row] = await connection.query(`SELECT version, usable_from FROM ${table}`)
   const [version, usableFrom] = [Number(row?.version), Number(row?.usable_from)]
   if (usableFrom > VERSION)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, readdirSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Ending, temporaryFolder } from '../support/folder.ts'
@@ -104,6 +105,13 @@ export class PostgresEngine {
       assert.equal(this.#server?.exitCode, null, `the server ended: ${this.#said}`)
       assert.ok(performance.now() < endMs, `the server does not answer: ${this.#said}`)
     }
+  }
+
+  /** Whether the server is a standby when it starts the next time: it follows no primary, and takes no writes. */
+  async becomeStandby(isStandby: boolean): Promise<void> {
+    const signal = join(this.#folder, 'data', 'standby.signal')
+    if (isStandby) await writeFile(signal, '')
+    else await rm(signal)
   }
 
   /** Ends the server as the operator does: connections are cut, and everything is written. */
