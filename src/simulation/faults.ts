@@ -74,6 +74,11 @@ export class FaultInjector {
     return !this.#isStopped && this.#calls < this.#fullUntilCall
   }
 
+  /** Something happened that no call caused. */
+  happened(kind: FaultKind): void {
+    this.#fired.add(kind)
+  }
+
   /** Nothing goes wrong from now on. */
   stop(): void {
     this.#isStopped = true

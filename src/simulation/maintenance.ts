@@ -43,9 +43,9 @@ export class Maintenance {
     }
   }
 
-  /** Waits until everything that was begun has ended, and lets so many epochs of the store pass. */
-  age(epochs: number): Promise<void> {
-    return this.#alone(() => this.#age(epochs))
+  /** Waits until everything that was begun has ended, and lets so many epochs of the store pass, and then time. */
+  age(epochs: number, waitMs: number): Promise<void> {
+    return this.#alone(() => this.#age(epochs, waitMs))
   }
 
   /** Stops all servers, and does it. Other operations wait meanwhile. */
@@ -67,11 +67,14 @@ export class Maintenance {
     }
   }
 
-  async #age(epochs: number): Promise<void> {
+  async #age(epochs: number, waitMs: number): Promise<void> {
     if (this.#working > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
-    await this.#world.sleep(SETTLED_MS)
-    await this.#world.faults.without(() => this.#world.age(epochs))
-    await this.#world.sleep(SETTLED_MS)
+    if (epochs > 0) {
+      await this.#world.sleep(SETTLED_MS)
+      await this.#world.faults.without(() => this.#world.age(epochs))
+      await this.#world.sleep(SETTLED_MS)
+    }
+    await this.#world.sleep(waitMs)
   }
 
   async #perform(kind: 'check' | 'reindex'): Promise<void> {

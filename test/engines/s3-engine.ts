@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { CredentialSource } from '../../adapters/s3/credentials.ts'
@@ -12,6 +12,7 @@ import { S3Addresses } from '../../adapters/s3/place.ts'
 import { S3Client } from '../../adapters/s3/s3-client.ts'
 import { type Ending, temporaryFolder } from '../support/folder.ts'
 import { eventually } from '../support/patience.ts'
+import { freePort } from './free-port.ts'
 
 /** `.ci/engines` builds them; `STOWAGE_TEST_S3` names another S3 engine of those that it builds. */
 const VERSIONS: Readonly<Record<string, string>> = {
@@ -71,15 +72,6 @@ export function engineProgram(name: string): string {
   const program = join(cache, 'stowage-engines', `${name}-${VERSIONS[name]}`, name)
   if (!existsSync(program)) throw new Error(`${program} is missing: run .ci/engines`)
   return program
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Resolves when something listens on the port; rejects when the process ends before. */

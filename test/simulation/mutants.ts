@@ -1,5 +1,6 @@
 import type { Mutant } from './mutant.ts'
-import { IN_COLLECTING, IN_COMPACTING, MENDS_TAKEN_OUT } from './mutants-upkeep.ts'
+import { MENDS_TAKEN_OUT } from './mutants-mends.ts'
+import { IN_COLLECTING, IN_COMPACTING } from './mutants-upkeep.ts'
 
 const COMMITTER = 'src/store/ingest/committer.ts'
 const INGEST = 'src/store/ingest/ingest.ts'
@@ -246,11 +247,26 @@ const IN_READING: readonly Mutant[] = [
   },
 ]
 
+/** Faults in noticing what is damaged. */
+const IN_NOTICING: readonly Mutant[] = [
+  {
+    name: 'records are not compared with their checksum',
+    path: 'src/store/records/seal.ts',
+    replace: [
+      [
+        'return stored === crc32(body, crc32(key)) ? value[0] : undefined',
+        'return stored === -1 ? undefined : value[0]',
+      ],
+    ],
+  },
+]
+
 /** Every mutant is found by some seed below 1,000: the oracle would notice if the core had that fault. */
 export const MUTANTS: readonly Mutant[] = [
   ...IN_WRITING,
   ...IN_REMOVING,
   ...IN_READING,
+  ...IN_NOTICING,
   ...IN_COLLECTING,
   ...IN_COMPACTING,
   ...MENDS_TAKEN_OUT,

@@ -1,14 +1,14 @@
-import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import type { RequestListener } from 'node:http'
 import { BlockList, isIPv6 } from 'node:net'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { AutomationExtension } from '../../automation-server/automation.ts'
 import { pages, type PagesExtension } from '../../pages/pages.ts'
+import type { StoredCredentials } from '../common/shared-storage.ts'
+import { storedSignInCodes } from '../../pages/stored-codes.ts'
 import { storedSessionKeys } from '../../pages/session-keys.ts'
 
 /** The options of `stowage serve` about pages. */
 export interface PagesServeOptions {
-  readonly data: string
   readonly host: string
   /** By default for this machine alone. */
   readonly pages?: boolean
@@ -34,14 +34,19 @@ export function addPages(command: Command): void {
     )
 }
 
-/** The pages that a server is to have, if any. What keeps people signed in stays in the data folder. */
+/** The pages that a server is to have, if any. What keeps people signed in is stored with the tokens. */
 export function pagesOf(
-  { data, host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
+  { host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
   automation: AutomationExtension,
+  { credentials, sealed }: StoredCredentials,
 ): PagesExtension | undefined {
-  return wanted
-    ? pages({ automation, origin, sessionKeys: () => storedSessionKeys(folderCredentials(data)) })
-    : undefined
+  if (!wanted) return undefined
+  return pages({
+    automation,
+    origin,
+    sessionKeys: () => storedSessionKeys(credentials),
+    ...(sealed === undefined ? {} : { signInCodes: storedSignInCodes(sealed) }),
+  })
 }
 
 export interface PagesLine {

@@ -4,15 +4,16 @@ import { IdSet } from '../../object/id-set.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
-import { Uint32List } from '../bytes/growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
-import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
+import { PlacesInDoubt } from './places-in-doubt.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
 import type { WalkMemory } from './walk-memory.ts'
+import { type WalkedPack, walkedPack } from './walked-pack.ts'
 
 /**
  * References and objects that are looked at between two looks at the clock. The first touch of fresh memory costs far
@@ -22,21 +23,6 @@ const SLICE_CHECK_STEPS = 512
 /** A project of more packs is not indexed as a whole. */
 const PACKS_INDEXED_MAX = 64
 const PACKS_LOADED_AT_ONCE = 8
-
-/** The walk's state for one pack. Targets are numbered as in its tables: ordinals, then external ids. */
-interface WalkedPack {
-  readonly pack: Pack
-  readonly visited: Bitmap
-  /** Ordinals that were reached and not yet looked into. */
-  readonly open: Uint32List
-  /** The memory of that list, as counted last. */
-  openBytes: number
-  /** Whether the index has the objects that the pack certainly owns. */
-  isIndexed: boolean
-  /** Targets that were met as a reference, and as a claim: each is followed up once for each. */
-  referred: Bitmap | undefined
-  claimed: Bitmap | undefined
-}
 
 /** Where an object lies. */
 export type Place = Pick<ObjectLocation, 'sequence' | 'ordinal'>
@@ -60,6 +46,7 @@ export class ClosureWalk {
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
   readonly #index: LocationIndex<WalkedPack>
+  readonly #inDoubt: PlacesInDoubt<WalkedPack>
   readonly #missing: IdSet
   #absentClaims: IdSet
   readonly #queue: WalkedPack[] = []
@@ -81,6 +68,7 @@ export class ClosureWalk {
     this.#yielder = new Yielder(parts.environment)
     this.#index = new LocationIndex(hashKey, context.memory)
     context.memory.dropIndex = () => this.#index.drop()
+    this.#inDoubt = new PlacesInDoubt(hashKey)
     this.#missing = new IdSet(undefined, undefined, hashKey)
     this.#absentClaims = new IdSet(undefined, undefined, hashKey)
     this.#unresolved = new UnresolvedIds(hashKey)
@@ -126,6 +114,11 @@ export class ClosureWalk {
 
   #reach(walked: WalkedPack, ordinal: number): void {
     if (walked.visited.add(ordinal)) this.#open(walked, ordinal)
+  }
+
+  #reachFound(walked: WalkedPack, ordinal: number, id: Uint8Array): void {
+    if (walked.pack.record.owned?.has(ordinal) !== true) this.#inDoubt.add(id, walked, ordinal)
+    this.#reach(walked, ordinal)
   }
 
   #open(walked: WalkedPack, ordinal: number): void {
@@ -179,16 +172,24 @@ export class ClosureWalk {
   }
 
   #follow(walked: WalkedPack, tables: PackTables, target: number, isReference: boolean): void {
-    if (target < tables.objects && walked.pack.record.owned?.has(target)) {
+    const isInternal = target < tables.objects
+    const isOwned = isInternal && walked.pack.record.owned?.has(target) === true
+    // Other packs may have had objects of a pack that came since, or of any while some are in doubt.
+    const isHere = isOwned && this.#inDoubt.size === 0 && walked.pack.sequence < this.#project.sequence
+    if (isHere) {
       if (walked.visited.add(target)) walked.open.push(target)
       return
     }
-    const isInternal = target < tables.objects
     const { bytes, ends } = isInternal ? tables.ids : tables.externals
     const row = isInternal ? target : target - tables.objects
     const start = row === 0 ? 0 : ends[row - 1]
-    if (!this.#index.find(bytes, start, ends[row], this.#found))
-      this.#unresolved.add(bytes, start, ends[row], isReference)
+    if (this.#find(bytes, start, ends[row])) return
+    if (isOwned) this.#reach(walked, target)
+    else this.#unresolved.add(bytes, start, ends[row], isReference)
+  }
+
+  #find(source: Uint8Array, start: number, end: number): boolean {
+    return this.#inDoubt.find(source, start, end, this.#found) || this.#index.find(source, start, end, this.#found)
   }
 
   readonly #found = (walked: WalkedPack, ordinal: number): void => this.#reach(walked, ordinal)
@@ -215,8 +216,7 @@ export class ClosureWalk {
     for (let i = 0; i < ids.size && asked.count < ids.size; i++) {
       if (asked.has(i)) continue
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      if (!this.#index.find(bytes, i === 0 ? 0 : ends[i - 1], ends[i], this.#found))
-        this.#unresolved.addFrom(unresolved, i)
+      if (!this.#find(bytes, i === 0 ? 0 : ends[i - 1], ends[i])) this.#unresolved.addFrom(unresolved, i)
     }
   }
 
@@ -243,7 +243,7 @@ export class ClosureWalk {
     const isAbsent = Bitmap.empty(ids.size)
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      if (!this.#index.find(bytes, i === 0 ? 0 : ends[i - 1], ends[i], this.#found)) isAbsent.add(i)
+      if (!this.#find(bytes, i === 0 ? 0 : ends[i - 1], ends[i])) isAbsent.add(i)
     }
     if (this.#index.packs < packs) return false
     if (isAbsent.count === ids.size && unresolved.referred === 0 && this.#absentClaims.size === 0) {
@@ -289,7 +289,7 @@ export class ClosureWalk {
     const locations = await locate(this.#parts.records, this.#project, ids, this.#signal)
     await this.#loadAll(locations)
     for (const [i, location] of locations.entries()) {
-      if (location !== undefined) this.#reach(await this.#load(location.sequence), location.ordinal)
+      if (location !== undefined) this.#reachFound(await this.#load(location.sequence), location.ordinal, ids[i])
       else (unresolved.isReferred(chosen[i]) ? this.#missing : this.#absentClaims).addFrom(unresolved.ids, chosen[i])
     }
     await this.#breathe(unresolved.memoryBytes)
@@ -315,15 +315,7 @@ export class ClosureWalk {
     const raced = this.#walkedBySequence.get(sequence)
     if (raced !== undefined) return raced
     this.#packsBytes += Math.ceil(tables.objects / 8)
-    const walked: WalkedPack = {
-      pack,
-      visited: Bitmap.empty(tables.objects),
-      open: new Uint32List(),
-      openBytes: 0,
-      isIndexed: false,
-      referred: undefined,
-      claimed: undefined,
-    }
+    const walked = walkedPack(pack, tables.objects)
     this.#walked.push(walked)
     this.#walkedBySequence.set(sequence, walked)
     const { owned } = pack.record
@@ -333,7 +325,11 @@ export class ClosureWalk {
 
   /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
-    const ids = this.#unresolved.memoryBytes + this.#missing.memoryBytes + this.#absentClaims.memoryBytes
+    const ids =
+      this.#unresolved.memoryBytes +
+      this.#missing.memoryBytes +
+      this.#absentClaims.memoryBytes +
+      this.#inDoubt.memoryBytes
     return this.#memory.setTables(ids + this.#packsBytes + besideBytes)
   }
 
