@@ -11,7 +11,7 @@ const HISTORY = history({ versions: 6, objects: 300, changed: 60, paddingBytes: 
 
 /** Flips a bit in the blocks of the first pack that is a blob; resolves to its name. */
 async function damaged({ blobs }: StorageBackend): Promise<string> {
-  const [info] = (await collected(blobs.list(`${projectFolder(PROJECT)}`))).flat()
+  const [info] = (await collected(blobs.list(projectFolder(PROJECT)))).flat()
   const bytes = await blobs.read(info.name, 0, info.sizeBytes)
   bytes[2_000] ^= 4
   await blobs.remove([info.name])
