@@ -28,6 +28,7 @@ export type FigureName =
   | 'healthP99Ms'
   | 'slowestToFastest'
   | 'timesAlone'
+  | 'refused'
   | 'diskBytesPerJsonByte'
   | 'growth'
   | 'repeatedCpuSeconds'
@@ -63,6 +64,7 @@ export const FIGURES: Readonly<Record<FigureName, FigureKind>> = {
   healthP99Ms: { unit: 'ms', better: 'lower', title: '/healthz, p99' },
   slowestToFastest: { unit: 'x', better: 'lower', title: 'slowest client to fastest' },
   timesAlone: { unit: 'x', better: 'lower', title: 'time beside the others to time alone' },
+  refused: { unit: 'requests', better: 'lower', title: 'answered 503' },
   diskBytesPerJsonByte: { unit: 'x', better: 'lower', title: 'bytes on disk for each byte of JSON' },
   growth: { unit: 'x', better: 'lower', title: 'cost for each object, large model to small' },
   repeatedCpuSeconds: { unit: 's', better: 'lower', title: 'server CPU, the second time' },

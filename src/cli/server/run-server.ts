@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import type { Access } from '../../access/access.ts'
 import { storedAccess } from '../../access/token-store.ts'
@@ -66,8 +67,16 @@ export interface ServeOptions
   readonly json?: boolean
 }
 
+/**
+ * How much the heap may grow, in percent, from one full collection to the next. Bodies and blocks of uploads lie outside
+ * the heap and count with it, and the heap of a server at work is small: V8 would collect all of it for every 16 MB of
+ * JSON that arrive. At 200 an upload takes a fifth less processor time, and the same memory.
+ */
+const HEAP_GROWING_PERCENT = 200
+
 /** Serves until a signal stops it. */
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
   const isolation = isolationOf(options, options.data)
   const functionProcess = { ...functionProcessOf(options), isolation }
   checkOperations(options, command)
