@@ -1,25 +1,27 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chosenFamilies } from './macro/families.ts'
 import { measure } from './macro/measure.ts'
 import { tableOf } from './macro/table.ts'
 import { describeMachine, describeNoise } from './macro/summary.ts'
+import { publish, readResults, writeComparison, writeResults } from './report/files.ts'
 import { build, exitOnSignals } from './server.ts'
 
 /*
  * `npm run bench`: three minutes for the figures that matter, each beside its reference and its target. `-- --rows upload,single` chooses rows.
  */
 
-const { values: chosen } = parseArgs({
+const { values: chosen, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     full: { type: 'boolean', default: false },
     rows: { type: 'string', default: '' },
     objects: { type: 'string' },
     profile: { type: 'string' },
     repetitions: { type: 'string' },
+    attempts: { type: 'string' },
     model: { type: 'string' },
     root: { type: 'string' },
     backend: { type: 'string' },
@@ -28,30 +30,57 @@ const { values: chosen } = parseArgs({
     project: { type: 'string' },
     folder: { type: 'string', default: tmpdir() },
     datasets: { type: 'string' },
+    compare: { type: 'boolean', default: false },
+    publish: { type: 'boolean', default: false },
     out: { type: 'string', default: join('.bench', 'results') },
   },
 })
 
 exitOnSignals()
-const scratch = mkdtempSync(join(chosen.folder, 'stowage-bench-'))
-process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
 try {
+  await (chosen.compare ? compare() : chosen.publish && positionals.length > 0 ? republish() : run())
+} catch (error) {
+  console.error(error instanceof Error ? error.stack : error)
+  process.exitCode = 1
+}
+
+async function compare(): Promise<void> {
+  if (positionals.length !== 2) throw new Error('usage: npm run bench -- --compare A.json B.json [--out PATH]')
+  await writeComparison(chosen.out, positionals[0], positionals[1])
+  console.log(`written: ${chosen.out}.html`)
+}
+
+async function republish(): Promise<void> {
+  await publish(readResults(positionals[0]))
+  console.log('published in docs/benchmark and README.md')
+}
+
+async function run(): Promise<void> {
   const families = chosenFamilies(chosen.rows.split(',').filter((name) => name !== ''))
+  const scratch = mkdtempSync(join(chosen.folder, 'stowage-bench-'))
+  process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
   if (chosen.server === undefined) build()
   const results = await measure({
     ...chosen,
     families,
+    extent: chosen.full || chosen.rows !== '' ? 'full' : 'short',
     scratch,
     datasetsFolder: chosen.datasets ?? join(scratch, 'datasets'),
-    objects: chosen.objects === undefined ? undefined : Number(chosen.objects),
-    repetitions: chosen.repetitions === undefined ? undefined : Number(chosen.repetitions),
+    objects: numberOf(chosen.objects),
+    repetitions: numberOf(chosen.repetitions),
+    attempts: numberOf(chosen.attempts),
     say: (line) => console.log(line),
   })
-  await mkdir(dirname(chosen.out), { recursive: true })
-  await writeFile(`${chosen.out}.json`, `${JSON.stringify(results, undefined, 1)}\n`)
+  await writeResults(chosen.out, results)
+  if (chosen.publish) await publish(results)
+  if (results.skipped.some(({ reason }) => reason.startsWith('failed'))) process.exitCode = 1
   console.log(`\n${describeMachine(results)}\n\n${tableOf(results)}\n\n${describeNoise(results)}`)
-  console.log(`written: ${chosen.out}.json`)
-} catch (error) {
-  console.error(error instanceof Error ? error.stack : error)
-  process.exitCode = 1
+  console.log(`written: ${chosen.out}.json and ${chosen.out}.html`)
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`${text} is not a whole number of 1 or more`)
+  return value
 }

@@ -14,6 +14,10 @@ export interface BenchOptions {
   readonly repetitions: number
   /** Attempts at a row while others use the machine. */
   readonly attemptsMax: number
+  /** How long a row of many small requests is measured. */
+  readonly durationMs: number
+  /** Until slow readers have received all that kernel and server buffer for them. */
+  readonly settleMs: number
 }
 
 /** The media type and the coding of an answer. */
@@ -30,6 +34,8 @@ export class Bench {
   readonly nginx: FileServer | undefined
   readonly repetitions: number
   readonly attemptsMax: number
+  readonly durationMs: number
+  readonly settleMs: number
   readonly scratch: string
   readonly files: AnswerFiles
   /** Sends the measured requests. */
@@ -46,6 +52,8 @@ export class Bench {
     this.nginx = options.nginx
     this.repetitions = options.repetitions
     this.attemptsMax = options.attemptsMax
+    this.durationMs = options.durationMs
+    this.settleMs = options.settleMs
     this.scratch = options.scratch
     ;[this.client, this.besideClient, this.healthClient] = clients
     this.files = new AnswerFiles(options)

@@ -12,8 +12,8 @@ export interface Family {
   readonly plans: (bench: Bench, dataset: Dataset, extent: Extent) => Promise<readonly RowPlan[]>
 }
 
-/** How much is measured: the most important variants, or all. */
-export type Extent = 'short' | 'full'
+/** How much is measured: that everything works, the most important variants, or all. */
+export type Extent = 'smoke' | 'short' | 'full'
 
 export function needsOwnServer({ server }: Bench): string | undefined {
   return server.pid === undefined ? 'only for a server that the benchmark starts itself' : undefined

@@ -6,7 +6,7 @@ import { startNginx } from '../nginx.ts'
 import { Bench } from './bench.ts'
 import { type Dataset, prepareDataset } from './dataset.ts'
 import type { Extent, Family } from './family.ts'
-import { growthRows } from './growth.ts'
+import { growthRows, memoryRows } from './derived.ts'
 import { machineTime, machineUse } from './machine.ts'
 import { gunzipRate } from './references.ts'
 import { type DatasetSummary, percentile, type Results, RESULTS_VERSION, type Row } from './results.ts'
@@ -18,6 +18,8 @@ import { remoteServer, startTested, type TestedServer } from './tested-server.ts
 export interface MeasureOptions {
   readonly families: readonly Family[]
   readonly full: boolean
+  /** The variants of each row. */
+  readonly extent: Extent
   /** A comma-separated list was given: only those rows are measured. */
   readonly rows: string
   readonly scratch: string
@@ -25,6 +27,8 @@ export interface MeasureOptions {
   readonly objects?: number | undefined
   readonly profile?: string | undefined
   readonly repetitions?: number | undefined
+  /** Attempts at a row while others use the machine, at most. */
+  readonly attempts?: number | undefined
   /** A model file of the user's, and its root. */
   readonly model?: string | undefined
   readonly root?: string | undefined
@@ -52,7 +56,7 @@ interface Work {
   readonly families: readonly Family[]
 }
 
-/** Measures everything that was chosen. Throws if an answer is wrong or incomplete. */
+/** Measures everything that was chosen. A row with a wrong or incomplete answer counts as failed. */
 export async function measure(options: MeasureOptions): Promise<Results> {
   const startedAt = new Date()
   const before = machineTime()
@@ -63,7 +67,8 @@ export async function measure(options: MeasureOptions): Promise<Results> {
     nginx,
     scratch: options.scratch,
     repetitions: options.repetitions ?? (options.full ? 5 : 3),
-    attemptsMax: options.full ? 3 : 1,
+    ...(options.extent === 'smoke' ? { durationMs: 100, settleMs: 100 } : { durationMs: 1_500, settleMs: 2_000 }),
+    attemptsMax: options.attempts ?? (options.extent === 'smoke' ? 1 : options.full ? 3 : 2),
   })
   const rows: Row[] = []
   const skipped: Results['skipped'][number][] = []
@@ -78,11 +83,16 @@ export async function measure(options: MeasureOptions): Promise<Results> {
       gunzip.push(await gunzipRate(dataset))
       for (const family of families) {
         const reason = family.missing?.(bench)
-        if (reason === undefined) rows.push(...(await rowsOf(bench, family, dataset, options)))
-        else skipped.push({ row: `${family.name} [${dataset.name}]`, reason })
+        const row = `${family.name} [${dataset.name}]`
+        if (reason !== undefined) skipped.push({ row, reason })
+        else
+          await measureFamily(bench, family, dataset, options, rows).catch((error: unknown) => {
+            options.say(`${row}: ${String(error)}`)
+            skipped.push({ row, reason: `failed: ${String(error)}` })
+          })
       }
     }
-    rows.push(...growthRows(rows))
+    rows.push(...growthRows(rows), ...memoryRows(rows))
   } finally {
     await bench.stop()
     await Promise.all([server.stop(), nginx?.stop()])
@@ -132,7 +142,7 @@ function workOf({ families, model, root, profile, objects, full, rows }: Measure
   const both = full || isChosen ? families : families.filter(({ name }) => BOTH_PROFILES.has(name))
   const work = isChosen
     ? [generated('geometry', families)]
-    : [generated('geometry', families), generated('building', both)]
+    : [generated('geometry', families), generated('building', both, full ? size : Math.ceil(size / 2))]
   if (!full || objects !== undefined) return work
   const growing = families.filter(({ name }) => GROWTH.has(name))
   return [generated('geometry', growing, SMALL_OBJECTS), ...work, generated('geometry', growing, LARGE_OBJECTS)]
@@ -143,20 +153,25 @@ function profileName(name: string): ProfileName {
   throw new Error(`no profile ${name}; there are building and geometry`)
 }
 
-async function rowsOf(
+/** Rows that were measured before another one failed are kept. */
+async function measureFamily(
   bench: Bench,
   family: Family,
   dataset: Dataset,
-  { full, rows: chosen, say }: MeasureOptions,
-): Promise<readonly Row[]> {
-  const extent: Extent = full || chosen !== '' ? 'full' : 'short'
-  const rows: Row[] = []
+  { extent, say }: MeasureOptions,
+  rows: Row[],
+): Promise<void> {
   for (const plan of await family.plans(bench, dataset, extent)) {
-    const row = await measureRow(bench, family.name, dataset.name, plan)
+    const aims = isJudged(dataset, family) ? plan.aims : []
+    const row = await measureRow(bench, family.name, dataset.name, { ...plan, aims: aims ?? [] })
     say(tableOf({ rows: [row], skipped: [] }))
     rows.push(row)
   }
-  return rows
+}
+
+/** The targets are for models of this profile and of at least this size. */
+function isJudged({ profile, first }: Dataset, { name }: Family): boolean {
+  return profile === 'geometry' && (first.objects >= OBJECTS || name === 'disk')
 }
 
 function summaryOf({ name, profile, first, compressionRatio }: Dataset): DatasetSummary {

@@ -28,6 +28,7 @@ export type FigureName =
   | 'healthP99Ms'
   | 'slowestToFastest'
   | 'timesAlone'
+  | 'refused'
   | 'diskBytesPerJsonByte'
   | 'growth'
   | 'repeatedCpuSeconds'
@@ -52,17 +53,18 @@ export const FIGURES: Readonly<Record<FigureName, FigureKind>> = {
   firstByteMs: { unit: 'ms', better: 'lower', title: 'first byte' },
   wireBytes: { unit: 'bytes', better: 'lower', title: 'on the wire' },
   serverCpuSeconds: { unit: 's', better: 'lower', title: 'server CPU' },
-  serverCpuSecondsPerGb: { unit: 's/GB', better: 'lower', title: 'server CPU for each GB of JSON' },
-  serverCpuMicrosecondsPerObject: { unit: 'µs', better: 'lower', title: 'server CPU for each object' },
-  idsPerCpuSecond: { unit: '/s', better: 'higher', title: 'ids for each CPU second' },
+  serverCpuSecondsPerGb: { unit: 's/GB', better: 'lower', title: 'server CPU' },
+  serverCpuMicrosecondsPerObject: { unit: 'µs', better: 'lower', title: 'CPU an object' },
+  idsPerCpuSecond: { unit: '/s', better: 'higher', title: 'ids a CPU second' },
   serverPeakResidentMb: { unit: 'MB', better: 'lower', title: 'peak memory' },
   addedResidentMb: { unit: 'MB', better: 'lower', title: 'memory added' },
-  eventLoopDelayP99Ms: { unit: 'ms', better: 'lower', title: 'event loop delay, p99' },
-  eventLoopDelayMaxMs: { unit: 'ms', better: 'lower', title: 'event loop delay, max' },
-  healthP50Ms: { unit: 'ms', better: 'lower', title: '/healthz, p50' },
-  healthP99Ms: { unit: 'ms', better: 'lower', title: '/healthz, p99' },
+  eventLoopDelayP99Ms: { unit: 'ms', better: 'lower', title: 'loop delay p99' },
+  eventLoopDelayMaxMs: { unit: 'ms', better: 'lower', title: 'loop delay max' },
+  healthP50Ms: { unit: 'ms', better: 'lower', title: '/healthz p50' },
+  healthP99Ms: { unit: 'ms', better: 'lower', title: '/healthz p99' },
   slowestToFastest: { unit: 'x', better: 'lower', title: 'slowest client to fastest' },
   timesAlone: { unit: 'x', better: 'lower', title: 'time beside the others to time alone' },
+  refused: { unit: 'requests', better: 'lower', title: 'answered 503' },
   diskBytesPerJsonByte: { unit: 'x', better: 'lower', title: 'bytes on disk for each byte of JSON' },
   growth: { unit: 'x', better: 'lower', title: 'cost for each object, large model to small' },
   repeatedCpuSeconds: { unit: 's', better: 'lower', title: 'server CPU, the second time' },

@@ -19,7 +19,7 @@ export function describeMachine({ machine, server, datasets, seconds }: Results)
 export function describeNoise({ machine }: Results): string {
   const shares = `steal ${percent(machine.stealShare)}, other programs ${percent(machine.othersShare)} of the processors`
   return machine.busy
-    ? `OTHERS USED THIS MACHINE (${shares}): rows were repeated, and the figures may still be wrong. Absolute targets are not counted.`
+    ? `OTHERS USED THIS MACHINE (${shares}): the quietest attempt at each row counts, and its figures may still be wrong. Absolute targets are not counted.`
     : `The machine was quiet: ${shares}.`
 }
 

@@ -35,6 +35,8 @@ const DELTAS_SHARE_MAX = 0.8
  * hold it up.
  */
 const PLAN_WAIT_MS = { min: 50, max: 500 }
+/** The plan of a larger closure takes longer than its walk: the first byte does not wait for it. */
+const AWAITED_OBJECTS_MAX = 20_000
 
 export interface GraphReaderParts {
   readonly records: RecordStore
@@ -95,7 +97,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
     if (plan !== undefined && !plan.use.isRetired)
       return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
-    return this.#closureAnew(root, closures, variant, have, signal)
+    return this.#closureAnew(root, closures, variant, have, options)
   }
 
   /**
@@ -128,7 +130,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     subtracted: readonly Closure[],
     variant: string,
     have: readonly HaveOutcome[] | undefined,
-    signal: AbortSignal,
+    { signal, needsPlan = false }: ClosureOptions,
   ): Promise<Selection> {
     const { plans, catalog, reader, closing, environment, onPlanFailed } = this.#parts
     const { rootId } = root
@@ -148,7 +150,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       if (code !== 'overloaded' && code !== 'not_found') onPlanFailed(error)
     })
     const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, environment.monotonicMs() - beganAtMs))
-    const plan = await inTime(making, waitMs, environment)
+    const isAwaited = needsPlan || countObjects(packs) <= AWAITED_OBJECTS_MAX
+    const plan = isAwaited ? await inTime(making, waitMs, environment) : undefined
     signal.throwIfAborted()
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, catalog, reader, project, have)
     const facts = { missing: closure.missing, closureDigest: closure.digest, have }

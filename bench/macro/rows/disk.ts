@@ -9,7 +9,7 @@ import { figure, type Round } from '../row.ts'
 import { generatedModel } from '../source.ts'
 
 const MODEL_OBJECTS = 2_000
-const MODELS = { short: 20, full: 100 } as const
+const MODELS = { smoke: 1, short: 10, full: 100 } as const
 const BYTES_MAX = 0.7
 
 export const disk: Family = {
@@ -25,7 +25,7 @@ export const disk: Family = {
       models.push(await prepareDataset(generatedModel(profile, MODEL_OBJECTS, { seed }), folder))
     return await Promise.resolve([
       {
-        title: `disk: ${models.length} models of 2,000 objects, each downloaded once`,
+        title: `disk: ${models.length === 1 ? 'a model' : `${models.length} models`} of 2,000 objects, each downloaded once`,
         headline: 'diskBytesPerJsonByte' as const,
         repetitions: 1,
         aims: [

@@ -6,7 +6,6 @@ import { countLines } from '../answer-files.ts'
 import { type Carried, observe } from '../observe.ts'
 import { type Aim, figure, type RowPlan } from '../row.ts'
 
-const DURATION_MS = 1_500
 const LIST_IDS = 1_000
 const NEIGHBOURS = 15_000
 /** Different requests, so that no cache of the last answer helps. */
@@ -129,11 +128,11 @@ function repeated(
   const run = async (durationMs: number): Promise<Report> =>
     await bench.run({ connections, exchanges, total: Infinity, durationMs })
   return {
-    warm: async () => await run(DURATION_MS / 3),
+    warm: async () => await run(bench.durationMs / 3),
     round: async () => ({
       figures: await observe(
         bench,
-        async () => await run(DURATION_MS),
+        async () => await run(bench.durationMs),
         (report) => idsOf(report, idsEach),
       ),
     }),

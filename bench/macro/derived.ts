@@ -9,6 +9,8 @@ const GROWTH_MAX: Readonly<Record<string, number>> = {
   diff: 2,
 }
 const COST: FigureName = 'serverCpuMicrosecondsPerObject'
+const MEMORY: FigureName = 'serverPeakResidentMb'
+const MEMORY_MB_MAX = 300
 const SMALL = '10k'
 const LARGE = '1m'
 
@@ -41,4 +43,29 @@ export function growthRows(rows: readonly Row[]): readonly Row[] {
       },
     ]
   })
+}
+
+/** The row that held most memory, with the bound for all of them. */
+export function memoryRows(rows: readonly Row[]): readonly Row[] {
+  const peak = (row: Row): number => row.figures[MEMORY]?.max ?? 0
+  const most = rows.toSorted((a, b) => peak(b) - peak(a)).at(0)
+  if (most === undefined || peak(most) === 0) return []
+  const target: Target = {
+    aim: `under ${MEMORY_MB_MAX} MB in every row`,
+    figure: peak(most),
+    isAbsolute: false,
+    verdict: peak(most) < MEMORY_MB_MAX ? 'met' : 'not met',
+  }
+  return [
+    {
+      ...most,
+      id: 'memory',
+      family: 'memory',
+      title: `most memory of all rows: ${most.title}`,
+      headline: MEMORY,
+      figures: { [MEMORY]: spread([peak(most)]) },
+      references: [],
+      targets: [target],
+    },
+  ]
 }
