@@ -15,7 +15,8 @@ import { SimulatedStorage } from './storage.ts'
 /** Blobs that nothing names are marked by then, and go when as many epochs have passed and a server has begun one. */
 const AFTERWARDS = { markedMs: 80 * 60_000, epochs: 150, sweptMs: 13 * 60_000 }
 /** The share of runs that go on for days afterwards. */
-const LONG_RUNS = 0.25
+const LONG_RUNS = 0.2
+const LONG_RUNS_OF_MANY_REMOVALS = 0.7
 /** Background work has ended by then. */
 const UPKEEP_MS = 60_000
 const GRACE_MS = 2_000
@@ -45,8 +46,12 @@ export class AtRest {
     this.#collects = world.random.fork('collects').chance(0.4)
   }
 
+  get #removals(): number {
+    return [...this.#world.projects.values()].reduce((sum, { oracle }) => sum + oracle.removals, 0)
+  }
+
   async look(): Promise<void> {
-    const isLong = this.#world.random.chance(LONG_RUNS)
+    const isLong = this.#world.random.chance(this.#removals < 3 ? LONG_RUNS : LONG_RUNS_OF_MANY_REMOVALS)
     const server = this.#world.servers.find(({ isAwake }) => isAwake) ?? this.#world.servers[0]
     const life = server.life()
     const { signal } = new AbortController()

@@ -99,6 +99,11 @@ export class Maintenance {
     })
   }
 
+  #foundByReindex(damage: string): void {
+    if (!this.#world.faults.fired.has('flip')) throw new Violation(`reindex finds damage: ${damage}`)
+    for (const { oracle } of this.#world.projects.values()) oracle.lost()
+  }
+
   /** False if it was interrupted. Throws `Violation` if it finds that something is lost. */
   async #reindex(): Promise<boolean> {
     let interrupt = (): void => undefined
@@ -107,8 +112,7 @@ export class Maintenance {
     const tooLong = this.#world.clients.setTimer(ATTEMPT_MS_MAX, interrupt)
     const work = async (): Promise<boolean> => {
       for await (const { severity, subject, message } of reindexStore(connection, { environment: process }))
-        if (severity === 'damage' && !this.#world.faults.fired.has('flip'))
-          throw new Violation(`reindex finds damage: ${subject}: ${message}`)
+        if (severity === 'damage') this.#foundByReindex(`${subject}: ${message}`)
       return true
     }
     const isDone = await Promise.race([work(), interrupted]).catch((error: unknown) => {

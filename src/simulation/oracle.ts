@@ -36,6 +36,7 @@ export class ProjectOracle {
   /** When an object could not be read. */
   readonly #absences = new Map<string, Span[]>()
   readonly #rootsIn: CollectionParts['rootsIn']
+  #isLost = false
 
   /** `clock` counts the moments of all projects. `rootsIn` names the roots that are kept for certain in a span. */
   constructor(clock: OracleClock, rootsIn: CollectionParts['rootsIn']) {
@@ -72,6 +73,7 @@ export class ProjectOracle {
 
   /** Whether everybody who reads the object in this span must find it. */
   isThere(id: string, span: Span): boolean {
+    if (this.#isLost) return false
     const isSafe = (evidence: Span, condemnedAfter?: number): boolean =>
       evidence.end < span.start &&
       !this.isRemovedWithin(evidence, span) &&
@@ -124,11 +126,6 @@ export class ProjectOracle {
     return this.#removals.some(({ end }) => end > start)
   }
 
-  /** Whether every upload that began before the end of this span was acknowledged before its start. */
-  isQuiet({ start, end }: Span): boolean {
-    return this.#uploads.every((upload) => upload.start > end || (upload.end < start && upload.outcome !== 'unknown'))
-  }
-
   /** Whether a removal may have come after the beginning of one and before the end of the other. */
   isRemovedWithin(earlier: Span, later: Span): boolean {
     return this.#removals.some(({ start, end }) => end > earlier.start && start < later.end)
@@ -139,6 +136,11 @@ export class ProjectOracle {
     return this.#removals.some(
       (removal) => removal.isAcknowledged && removal.start > written.end && removal.end < start,
     )
+  }
+
+  /** An operator was told that data is lost: nothing must be there any more. */
+  lost(): void {
+    this.#isLost = true
   }
 
   /** The records were written anew: of several texts of one id another one may count now. */

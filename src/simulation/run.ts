@@ -218,7 +218,7 @@ class Run {
   async #endLives(): Promise<void> {
     const { fired } = this.#world.faults
     const living = this.#world.servers.filter(({ isAwake }) => isAwake)
-    const isLeft = living.length > 0 && !fired.has('hang') && !fired.has('flip') && this.#world.random.chance(0.4)
+    const isLeft = living.length > 0 && !fired.has('hang') && !fired.has('flip') && this.#world.random.chance(0.5)
     const [left] = living
     // A service whose start failed stays so.
     if (isLeft && (await isReady(left.life()))) {

@@ -214,6 +214,19 @@ function garbage(tell: Teller): void {
   tell.collect(1)
 }
 
+/** The last that a server does is to die in an upload; others live on. */
+function diesWhileUploading(tell: Teller): void {
+  const first = tell.object('first')
+  const leaves = Array.from({ length: 6 }, (_, at) => tell.object(`leaf${at}`))
+  const root = tell.object('root', { children: [first, ...leaves] })
+  tell.root(root)
+  tell.upload([first])
+  for (let left = 5; left > 0; left--) tell.look(first)
+  tell.pause()
+  tell.upload([...leaves, root], { crashAfterMs: tell.random.between(14, 34) })
+  tell.comesLast()
+}
+
 const STORIES: readonly ((tell: Teller) => void)[] = [
   youngOverOld,
   condemnedAgain,
@@ -225,12 +238,13 @@ const STORIES: readonly ((tell: Teller) => void)[] = [
   plannedAndFreed,
   readWhileWritten,
   garbage,
+  diesWhileUploading,
 ]
 
 /** One of the stories. */
 export function planStory(random: Random, projectId: string): Story {
   const at = random.below(STORIES.length)
-  const tell = new Teller(random, projectId, `x${at}`)
+  const tell = new Teller(random, projectId, `x${at.toString(36)}`)
   STORIES[at](tell)
   return tell.story
 }

@@ -12,6 +12,8 @@ export interface StoryStep {
 export interface Story {
   readonly model: PlannedModel
   readonly steps: readonly StoryStep[]
+  /** Whether everything else comes before. */
+  readonly isLast: boolean
 }
 
 /** More claims than are looked up one by one: the plan of such a root is stored. */
@@ -25,6 +27,7 @@ export class Teller {
   readonly #objects: PlannedObject[] = []
   readonly #steps: StoryStep[] = []
   readonly #roots: string[] = []
+  #isLast = false
 
   constructor(random: Random, projectId: string, name: string) {
     this.random = random
@@ -34,7 +37,7 @@ export class Teller {
 
   get story(): Story {
     const versions = this.#roots.map((rootId): PlannedVersion => ({ rootId, objects: this.#objects }))
-    return { model: { projectId: this.#projectId, versions }, steps: this.#steps }
+    return { model: { projectId: this.#projectId, versions }, steps: this.#steps, isLast: this.#isLast }
   }
 
   object(
@@ -53,6 +56,11 @@ export class Teller {
     return this.#known(
       plannedObject(this.#idOf(name), { text: name, claims: [...claimed.map(({ id }) => id), ...absent] }),
     )
+  }
+
+  /** Everything else comes before. */
+  comesLast(): void {
+    this.#isLast = true
   }
 
   /** Looked at in the end. */

@@ -3,6 +3,8 @@ import type { Operation, PlannedUpload, Unplaced } from './operations.ts'
 import type { Random } from './random.ts'
 import { planStory } from './stories.ts'
 
+/** What comes last comes so many places behind the last version. */
+const PLACES_BEHIND = 20
 /** The share of runs that tell a story besides. */
 const STORY_SHARE = 0.3
 
@@ -35,8 +37,8 @@ export function planOperations(
   if (random.chance(0.35)) placed.push(...collectionsOf(random, models, last))
   if (random.chance(0.08)) placed.push({ place: anywhere(), operation: maintenanceOf(random, projects[0]) })
   if (random.chance(STORY_SHARE)) {
-    const { model, steps } = planStory(random.fork('story'), random.pick(projects))
-    const first = anywhere() + 0.5
+    const { model, steps, isLast } = planStory(random.fork('story'), random.pick(projects))
+    const first = isLast ? last + PLACES_BEHIND : anywhere() + 0.5
     placed.push(...steps.map((step, at) => ({ ...step, place: first + at / 1_000 })))
     models.push(model)
   }

@@ -10,7 +10,7 @@ import { CredentialSource } from '../../adapters/s3/credentials.ts'
 import { type S3BlobsOptions } from '../../adapters/s3/index.ts'
 import { S3Addresses } from '../../adapters/s3/place.ts'
 import { S3Client } from '../../adapters/s3/s3-client.ts'
-import { type Ending, temporaryFolder } from '../support/folder.ts'
+import { type Ending, folderInMemory } from '../support/folder.ts'
 import { eventually } from '../support/patience.ts'
 import { freePort } from './free-port.ts'
 
@@ -27,9 +27,6 @@ const BUCKET = 'stowage-test'
 export interface S3Engine {
   readonly options: S3BlobsOptions
   readonly port: number
-  readonly folder: string
-  /** Requests without the adapter: to look at what it left. */
-  readonly client: S3Client
   start(): Promise<void>
   /** `SIGKILL`, at once. */
   kill(): Promise<void>
@@ -37,10 +34,9 @@ export interface S3Engine {
 
 export async function startS3Engine(ending: Ending): Promise<S3Engine> {
   const port = await freePort()
-  const folder = temporaryFolder(ending)
+  const folder = folderInMemory(ending)
   for (const name of ['data', 'metadata', 'home']) await mkdir(join(folder, name))
   const options: S3BlobsOptions = { endpoint: `http://127.0.0.1:${port}`, bucket: BUCKET, credentials: CREDENTIALS }
-  const client = s3TestClient(options)
   const running: { child?: ChildProcess } = {}
   const kill = async (): Promise<void> => {
     const { child } = running
@@ -52,15 +48,15 @@ export async function startS3Engine(ending: Ending): Promise<S3Engine> {
     running.child = spawnEngine(port, folder)
     await listens(running.child, port)
   }
-  ending.after(() => {
-    client.close()
-    void kill()
-  })
+  ending.after(() => void kill())
   await start()
+  const client = s3TestClient(options)
   await client.send({ method: 'PUT' })
-  return { options, port, folder, client, start, kill }
+  client.close()
+  return { options, port, start, kill }
 }
 
+/** Requests without the adapter: to look at what it left. */
 export function s3TestClient(options: S3BlobsOptions): S3Client {
   const credentials = new CredentialSource(options.credentials)
   return new S3Client({ addresses: new S3Addresses(options), credentials, signer: AwsV4Signer, timeoutMs: 10_000 })

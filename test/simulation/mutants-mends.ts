@@ -98,7 +98,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     name: 'a commit that lost its answer counts as refused',
     fault: 'a blob was removed after a commit that failed, though the commit had been made',
     path: COMMITTER,
-    replace: [['if (await this.#isCommitted(pack)) return true\n', '']],
+    replace: [['if (await this.#isCommitted(pack)) return { ok: true }\n', '']],
     also: [
       {
         path: 'src/store/ingest/ingest.ts',

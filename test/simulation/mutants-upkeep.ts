@@ -62,8 +62,8 @@ export const IN_COLLECTING: readonly Mutant[] = [
     path: 'src/store/records/change-objects.ts',
     replace: [
       [
-        '...chunk.map(({ key, before }): Expectation => ({ key, value: before }))],',
-        '...chunk.slice(chunk.length).map(({ key, before }): Expectation => ({ key, value: before }))],',
+        '  return chunk.map(({ key, before }) => ({ key, value: before }))',
+        '  return chunk.slice(chunk.length).map(({ key, before }) => ({ key, value: before }))',
       ],
     ],
   },
@@ -136,7 +136,7 @@ export const IN_COMPACTING: readonly Mutant[] = [
   {
     name: 'two merges of a project go on at once',
     path: BEGIN,
-    replace: [['        { key: mark, value: undefined },\n', '']],
+    replace: [['      { key: mark, value: undefined },\n      { key: swept', '      { key: swept']],
   },
   {
     name: 'a merge begins though objects moved meanwhile',

@@ -49,8 +49,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'const expect = [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation]',
-        'const expect = bytes === expectation.value ? [] : []',
+        'const expect = isBlob ? [...change.expect, { key: mark, value: undefined }] : change.expect',
+        'const expect = isBlob ? [{ key: mark, value: undefined }] : []',
       ],
     ],
   },
@@ -59,8 +59,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'if (isMade) return { projectId, generation, sequence, record }',
-        'if (isMade || bytes) return { projectId, generation, sequence, record }',
+        'if (result.ok) return { projectId, generation, sequence, record }',
+        'if (result) return { projectId, generation, sequence, record }',
       ],
     ],
   },
@@ -116,7 +116,7 @@ const IN_REMOVING: readonly Mutant[] = [
   {
     name: 'a removal that lost its expectation counts as made',
     path: REMOVAL,
-    replace: [['    if (!result.ok) continue\n', '']],
+    replace: [['if (!result.ok) {\n      const [found]', 'if (!result) {\n      const [found]']],
   },
   {
     name: 'a removed project is filled again in the same generation',

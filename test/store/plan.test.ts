@@ -4,7 +4,7 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { keyBounds } from '../../src/store/records/keys.ts'
 import { decodePlanRecord } from '../../src/store/records/records.ts'
-import { gate, hooked, imageOf, putBlob } from './failures.ts'
+import { gate, hooked, imageOf, putBlob, writesIds } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { assertRight, filled, GRAPH, oracle } from './planned.ts'
 import {
@@ -128,7 +128,7 @@ test('a plan that was validated while an upload was applied is validated again',
   let isApplying = false
   const { store } = await openStore(
     hooked(memoryBackend(), async (call, key, work) => {
-      if (call === 'insertMany' && key.endsWith('\0late\0')) {
+      if (writesIds(call, key) && key.endsWith('\0late\0')) {
         isApplying = true
         await applying.opened
       }
