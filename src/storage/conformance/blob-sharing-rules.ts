@@ -4,7 +4,7 @@ import { cutAtEach, untilItWorks } from './record-fault-rules.ts'
 
 const RACES = 10
 const MANY = 1_050
-const PUTS_AT_ONCE = 16
+const PUTS_AT_ONCE = 32
 const LARGE_BYTES = 300_000
 
 /** What must hold for two stores over one place, as two servers have them. */
