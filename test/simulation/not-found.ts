@@ -13,7 +13,6 @@ export const NOT_FOUND_YET: ReadonlySet<string> = new Set([
   'a sweep that met an upload does not come again',
   'the commit of a pack does not look at the mark of its blob',
   'the mark of a blob goes with it',
-  'a commit that lost its answer counts as refused',
   'ids that were written once more for freed objects stay',
   'a pin whose closure loses a merged pack is damage',
   'a walk that packs were moved away from does not begin again',
