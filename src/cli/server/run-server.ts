@@ -25,6 +25,7 @@ import {
   connectionLimitsOf,
   requestRateOf,
 } from './connection-options.ts'
+import { collectGarbageSooner } from './garbage.ts'
 import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
 import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
@@ -68,6 +69,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const isolation = isolationOf(options, options.data)
   const functionProcess = { ...functionProcessOf(options), isolation }
   checkOperations(options, command)
+  collectGarbageSooner()
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
   let announce: (url: string) => void = () => undefined

@@ -1,17 +1,14 @@
-import type { Environment } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
-import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
-import { Uint32List } from '../bytes/growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
-import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
+import { idsInDoubt, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
 
 /**
@@ -21,31 +18,12 @@ import type { WalkMemory } from './walk-memory.ts'
 const SLICE_CHECK_STEPS = 512
 /** A project of more packs is not indexed as a whole. */
 const PACKS_INDEXED_MAX = 64
+/** Nor one that is unsure about more than this part of the ids to look up: each of those may need a look-up all the same. */
+const IN_DOUBT_SHARE_MAX = 0.25
 const PACKS_LOADED_AT_ONCE = 8
-
-/** The walk's state for one pack. Targets are numbered as in its tables: ordinals, then external ids. */
-interface WalkedPack {
-  readonly pack: Pack
-  readonly visited: Bitmap
-  /** Ordinals that were reached and not yet looked into. */
-  readonly open: Uint32List
-  /** The memory of that list, as counted last. */
-  openBytes: number
-  /** Whether the index has the objects that the pack certainly owns. */
-  isIndexed: boolean
-  /** Targets that were met as a reference, and as a claim: each is followed up once for each. */
-  referred: Bitmap | undefined
-  claimed: Bitmap | undefined
-}
 
 /** Where an object lies. */
 export type Place = Pick<ObjectLocation, 'sequence' | 'ordinal'>
-
-export interface WalkParts {
-  readonly records: RecordStore
-  readonly catalog: PackCatalog
-  readonly environment: Environment
-}
 
 /**
  * Finds everything below a root by following references, and claims that are held, from pack to pack. One id is
@@ -62,6 +40,8 @@ export class ClosureWalk {
   readonly #index: LocationIndex<WalkedPack>
   readonly #missing: IdSet
   #absentClaims: IdSet
+  /** Objects that were condemned: of indexed packs, those that the index lacks. */
+  readonly #inDoubt: IdSet
   readonly #queue: WalkedPack[] = []
   #unresolved: UnresolvedIds
   readonly #yielder: Yielder
@@ -83,6 +63,7 @@ export class ClosureWalk {
     context.memory.dropIndex = () => this.#index.drop()
     this.#missing = new IdSet(undefined, undefined, hashKey)
     this.#absentClaims = new IdSet(undefined, undefined, hashKey)
+    this.#inDoubt = new IdSet(undefined, undefined, hashKey)
     this.#unresolved = new UnresolvedIds(hashKey)
   }
 
@@ -222,7 +203,8 @@ export class ClosureWalk {
 
   /**
    * Loads the packs of the project that were not met yet, if they hold fewer objects than there are ids to look up.
-   * Returns whether the index then has every object of the project: ids that are not in it are held nowhere.
+   * Returns whether the index then has every object of the project, except those in doubt: other ids that are not in it
+   * are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
     const packs = await this.#parts.catalog
@@ -231,26 +213,49 @@ export class ClosureWalk {
     if (packs === undefined) return false
     const fresh = packs.filter(({ sequence }) => !this.#walkedBySequence.has(sequence))
     if (fresh.reduce((sum, { record }) => sum + record.objects, 0) > ids) return false
+    const inDoubt = packs.reduce((sum, { record }) => sum + (record.condemned?.count ?? 0), 0)
+    if (inDoubt > ids * IN_DOUBT_SHARE_MAX) return false
     await this.#loadFresh(fresh.map(({ sequence }) => sequence))
-    return this.#index.packs > 0 && packs.every(({ sequence }) => this.#walkedBySequence.get(sequence)?.isIndexed)
+    for (const { sequence } of packs) {
+      const walked = this.#walkedBySequence.get(sequence)
+      if (walked?.isIndexed !== true) return false
+      if (!walked.isDoubtNoted) await this.#noteDoubt(walked)
+    }
+    return this.#index.packs > 0
   }
 
-  /** Treats ids that the index lacks as absent; `false` if the index had to be dropped meanwhile. */
+  async #noteDoubt(walked: WalkedPack): Promise<void> {
+    for (const id of idsInDoubt(walked, await this.#parts.catalog.tables(walked.pack))) {
+      this.#inDoubt.add(id)
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+    }
+    walked.isDoubtNoted = true
+  }
+
+  /**
+   * Treats ids that the index lacks as absent, except those in doubt. `false` if all are in doubt, or if the index had to
+   * be dropped meanwhile: then the records are asked.
+   */
   async #settle(unresolved: UnresolvedIds): Promise<boolean> {
     const { ids } = unresolved
     const { packs } = this.#index
     const { bytes, ends } = ids.table()
     const isAbsent = Bitmap.empty(ids.size)
+    const inDoubt: number[] = []
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      if (!this.#index.find(bytes, i === 0 ? 0 : ends[i - 1], ends[i], this.#found)) isAbsent.add(i)
+      const start = i === 0 ? 0 : ends[i - 1]
+      if (this.#index.find(bytes, start, ends[i], this.#found)) continue
+      if (this.#inDoubt.find(bytes, start, ends[i]) !== -1) inDoubt.push(i)
+      else isAbsent.add(i)
     }
-    if (this.#index.packs < packs) return false
+    if (this.#index.packs < packs || inDoubt.length === ids.size) return false
     if (isAbsent.count === ids.size && unresolved.referred === 0 && this.#absentClaims.size === 0) {
       // The usual case of very many: the set itself becomes that of the absent claims.
       this.#absentClaims = ids
       return true
     }
+    for (const i of inDoubt) this.#unresolved.addFrom(unresolved, i)
     await this.#reserveAbsent(unresolved)
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
@@ -315,15 +320,7 @@ export class ClosureWalk {
     const raced = this.#walkedBySequence.get(sequence)
     if (raced !== undefined) return raced
     this.#packsBytes += Math.ceil(tables.objects / 8)
-    const walked: WalkedPack = {
-      pack,
-      visited: Bitmap.empty(tables.objects),
-      open: new Uint32List(),
-      openBytes: 0,
-      isIndexed: false,
-      referred: undefined,
-      claimed: undefined,
-    }
+    const walked = walkedPack(pack, tables.objects)
     this.#walked.push(walked)
     this.#walkedBySequence.set(sequence, walked)
     const { owned } = pack.record
@@ -333,8 +330,9 @@ export class ClosureWalk {
 
   /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
-    const ids = this.#unresolved.memoryBytes + this.#missing.memoryBytes + this.#absentClaims.memoryBytes
-    return this.#memory.setTables(ids + this.#packsBytes + besideBytes)
+    const sets = [this.#unresolved, this.#missing, this.#absentClaims, this.#inDoubt]
+    const idsBytes = sets.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+    return this.#memory.setTables(idsBytes + this.#packsBytes + besideBytes)
   }
 
   async #breathe(besideBytes = 0): Promise<void> {
