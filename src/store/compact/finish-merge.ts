@@ -20,7 +20,10 @@ import { addTotals, NO_TOTALS, readStoredTotals, subtractTotals, totalsEntry } f
 import type { Pace } from './pace.ts'
 
 const ATTEMPTS_MAX = 100
-/** Sources that are read at once, and retired in one commit if it takes so many. Their records are held meanwhile: up to 64 KB each, twice. */
+/**
+ * Sources that are read at once, and retired in one commit if it takes so many. Their records are held meanwhile: up to
+ * 64 KB each, twice.
+ */
 const SOURCES_AT_ONCE = 32
 
 export interface FinishParts {
