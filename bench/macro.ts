@@ -1,72 +1,86 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { measureArray } from './macro/array.ts'
-import { type Dataset, prepareDataset, type Version } from './macro/dataset.ts'
-import { measureDownloads } from './macro/downloads.ts'
-import { measureUploads } from './macro/uploads.ts'
-import { MB, printRows, round } from './measure.ts'
-import { startNginx } from './nginx.ts'
-import { sendFolder } from './sender.ts'
-import { build, exitOnSignals, issueToken, peakResidentBytes, startServer } from './server.ts'
+import { chosenFamilies } from './macro/families.ts'
+import { measure } from './macro/measure.ts'
+import { tableOf } from './macro/table.ts'
+import { describeMachine, describeNoise } from './macro/summary.ts'
+import { publish, readResults, writeComparison, writeResults } from './report/files.ts'
+import { build, exitOnSignals } from './server.ts'
 
 /*
- * `npm run bench`: the figures by which a change is judged, each beside its reference, measured in the same run on the same cores.
- * The server is the built command on its default storage; clients and references are processes of their own.
+ * `npm run bench`: three minutes for the figures that matter, each beside its reference and its target. `-- --rows upload,single` chooses rows.
  */
 
-const { values: chosen } = parseArgs({
+const { values: chosen, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
-    objects: { type: 'string', default: '100000' },
-    repetitions: { type: 'string', default: '7' },
+    full: { type: 'boolean', default: false },
+    rows: { type: 'string', default: '' },
+    objects: { type: 'string' },
+    profile: { type: 'string' },
+    repetitions: { type: 'string' },
+    attempts: { type: 'string' },
+    model: { type: 'string' },
+    root: { type: 'string' },
+    backend: { type: 'string' },
+    server: { type: 'string' },
+    token: { type: 'string', default: process.env.STOWAGE_TOKEN ?? '' },
+    project: { type: 'string' },
     folder: { type: 'string', default: tmpdir() },
+    datasets: { type: 'string' },
+    compare: { type: 'boolean', default: false },
+    publish: { type: 'boolean', default: false },
+    out: { type: 'string', default: join('.bench', 'results') },
   },
 })
 
-/** Beyond this, something else competes for the cores. */
-const LOAD_MAX = 0.7
-
 exitOnSignals()
-const scratch = mkdtempSync(join(chosen.folder, 'stowage-bench-'))
-process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
-await measure(Number(chosen.objects), Number(chosen.repetitions))
-
-async function measure(objects: number, repetitions: number): Promise<void> {
-  console.log(
-    `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, node ${process.version}; ${repetitions} repetitions: median (min to max)`,
-  )
-  const [load] = loadavg()
-  if (load > LOAD_MAX) console.log(`The machine is busy (load ${round(load)}): the ratios suffer from it.`)
-  build()
-  const dataset = await prepareDataset(objects, scratch)
-  printDataset(dataset)
-  const data = join(scratch, 'data')
-  const server = await startServer(data, ['--port', '0'])
-  const nginx = await startNginx(scratch)
-  try {
-    const target = { url: server.url, token: await issueToken(data, '*'), projectId: 'bench' }
-    printRows('In', await measureUploads(target, dataset, repetitions))
-    const held = { ...target, projectId: 'bench-0' }
-    const downloads = await measureDownloads(server, held, dataset.first, nginx, repetitions)
-    await sendFolder(held, dataset.second.uploads, 4)
-    printRows('Out', [
-      ...downloads,
-      ...(await measureDownloads(server, held, dataset.second, nginx, repetitions)),
-      ...(await measureArray(held, dataset, repetitions)),
-      { what: 'server memory, peak', value: `${round(peakResidentBytes(server.pid) / MB)} MB resident` },
-    ])
-  } finally {
-    await Promise.all([server.stop(), nginx?.stop()])
-  }
+try {
+  await (chosen.compare ? compare() : chosen.publish && positionals.length > 0 ? republish() : run())
+} catch (error) {
+  console.error(error instanceof Error ? error.stack : error)
+  process.exitCode = 1
 }
 
-function printDataset({ first, second }: Dataset): void {
-  console.log(`\nGenerated building, seed 1 (JSON in MB of 1,048,576 bytes; compressed as uploads of 1 MB, gzip -6)`)
-  for (const version of [first, second]) console.log(`  ${describeVersion(version)}`)
+async function compare(): Promise<void> {
+  if (positionals.length !== 2) throw new Error('usage: npm run bench -- --compare A.json B.json [--out PATH]')
+  await writeComparison(chosen.out, positionals[0], positionals[1])
+  console.log(`written: ${chosen.out}.html`)
 }
 
-function describeVersion({ name, objects, jsonBytes, uploadedJsonBytes, uploadedGzipBytes }: Version): string {
-  const ratio = round(uploadedJsonBytes / uploadedGzipBytes)
-  return `${name}: ${objects} objects, ${round(jsonBytes / MB)} MB of JSON; its upload ${round(uploadedJsonBytes / MB)} MB in ${round(uploadedGzipBytes / MB)} MB, ${ratio} : 1`
+async function republish(): Promise<void> {
+  await publish(readResults(positionals[0]))
+  console.log('published in docs/benchmark and README.md')
+}
+
+async function run(): Promise<void> {
+  const families = chosenFamilies(chosen.rows.split(',').filter((name) => name !== ''))
+  const scratch = mkdtempSync(join(chosen.folder, 'stowage-bench-'))
+  process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
+  if (chosen.server === undefined) build()
+  const results = await measure({
+    ...chosen,
+    families,
+    extent: chosen.full || chosen.rows !== '' ? 'full' : 'short',
+    scratch,
+    datasetsFolder: chosen.datasets ?? join(scratch, 'datasets'),
+    objects: numberOf(chosen.objects),
+    repetitions: numberOf(chosen.repetitions),
+    attempts: numberOf(chosen.attempts),
+    say: (line) => console.log(line),
+  })
+  await writeResults(chosen.out, results)
+  if (chosen.publish) await publish(results)
+  if (results.skipped.some(({ reason }) => reason.startsWith('failed'))) process.exitCode = 1
+  console.log(`\n${describeMachine(results)}\n\n${tableOf(results)}\n\n${describeNoise(results)}`)
+  console.log(`written: ${chosen.out}.json and ${chosen.out}.html`)
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const value = Number(text)
+  if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`${text} is not a whole number of 1 or more`)
+  return value
 }

@@ -18,6 +18,7 @@ interface ServerLine {
   readonly url: string
   readonly pid: number
   readonly pagesUrl?: string
+  readonly metricsUrl?: string
   /** Signs a browser in, once and within five minutes; only for a server that was started with a token. */
   readonly signInUrl?: string
 }

@@ -26,6 +26,10 @@ export type {
   ServiceStorage,
 } from './service/options.ts'
 export type { GraphRoot } from './object/roots.ts'
+export { folderCredentials } from './credentials/folder-credentials.ts'
+export { recordCredentials } from './credentials/record-credentials.ts'
+export { SealedRecords, type SealedRecordsOptions } from './credentials/sealed-records.ts'
+export type { CredentialGroup, CredentialStore } from './credentials/credential-store.ts'
 export type { ServiceExtension } from './service/extension.ts'
 export type { Mountable } from './http/service-router.ts'
 export type { Logger } from './logger.ts'

@@ -54,7 +54,7 @@ const DURATION_MS_DEFAULT = 1_000
 
 /** A process takes a minute at most; a machine that is very slow may take its time. */
 const PROCESS_TIMEOUT_MS = 900_000
-const SLOW_PROCESS_TIMEOUT_MS = 3_600_000
+const SLOW_PROCESS_TIMEOUT_MS = 7_200_000
 
 /**
  * The files in which a test failed when tests ran last. With `STOWAGE_TEST_SECOND_TRY=1` only those run, alone: the

@@ -10,6 +10,7 @@ import {
 } from '../../src/storage/backend.ts'
 import type { RecordDriver } from '../../src/storage/driver.ts'
 import { passErrno } from '../common/errno.ts'
+import { QuickReads } from '../common/quick-reads.ts'
 import type { LevelDatabase } from './database.ts'
 import type { LevelWriter, WriteView } from './level-writer.ts'
 
@@ -19,6 +20,8 @@ import type { LevelWriter, WriteView } from './level-writer.ts'
 const STEP_ENTRIES = 1_000
 const STEP_BYTES = 1_048_576
 const RANGE_BATCH_BYTES = 262_144
+/** More keys are read in the thread pool. */
+const QUICK_KEYS_MAX = 8
 
 /** Each commit costs a sync. One of this size holds others up no longer than a step of any call does. */
 export const LEVEL_RECORD_LIMITS: RecordLimits = {
@@ -36,6 +39,7 @@ export interface RecordsPart {
 export class LevelRecords implements RecordDriver {
   readonly #database: LevelDatabase
   readonly #writer: LevelWriter
+  readonly #quick = new QuickReads()
 
   constructor({ database, writer }: RecordsPart) {
     this.#database = database
@@ -43,6 +47,9 @@ export class LevelRecords implements RecordDriver {
   }
 
   async getMany(keys: readonly Uint8Array[], { signal }: CallOptions): Promise<readonly (Uint8Array | undefined)[]> {
+    signal?.throwIfAborted()
+    const quick = keys.length > QUICK_KEYS_MAX ? undefined : this.#getNow(keys)
+    if (quick !== undefined) return quick
     const values: (Uint8Array | undefined)[] = []
     for (let from = 0; from < keys.length; from += STEP_ENTRIES) {
       signal?.throwIfAborted()
@@ -50,6 +57,10 @@ export class LevelRecords implements RecordDriver {
     }
     signal?.throwIfAborted()
     return values
+  }
+
+  #getNow(keys: readonly Uint8Array[]): (Uint8Array | undefined)[] | undefined {
+    return this.#quick.tryNow(() => keys.map((key) => this.#database.getSync(key)))
   }
 
   async *range({ gte, lt, limit = -1, reverse = false }: RangeBounds): AsyncGenerator<readonly Entry[]> {

@@ -19,6 +19,7 @@ import { OrderedMap } from './ordered-map.ts'
 /** Entries that are handled before others get a turn of the event loop. */
 const SLICE_ENTRIES = 2_000
 const RANGE_BATCH_ENTRIES = 1_000
+const RANGE_BATCH_BYTES = 1_048_576
 
 /**
  * Everything in the memory of this process: for tests, and for data that may be lost. Nothing outlives `close`.
@@ -65,7 +66,7 @@ class MemoryRecords implements RecordDriver {
     const reverse = bounds.reverse === true
     let [gte, lt, left] = [text(bounds.gte), text(bounds.lt), bounds.limit ?? Infinity]
     while (left > 0) {
-      const found = this.#map.slice(gte, lt, Math.min(left, RANGE_BATCH_ENTRIES), reverse)
+      const found = firstBytes(this.#map.slice(gte, lt, Math.min(left, RANGE_BATCH_ENTRIES), reverse))
       const last = found.at(-1)
       if (!last) return
       yield found.map(([key, value]) => ({ key: bytes(key), value: bytes(value) }))
@@ -152,6 +153,13 @@ async function inSlices<T, R>(items: readonly T[], signal: AbortSignal | undefin
     for (const item of items.slice(from, from + SLICE_ENTRIES)) results.push(one(item))
   }
   return results
+}
+
+/** As many entries as `RANGE_BATCH_BYTES` allows, and at least one. */
+function firstBytes(found: readonly [string, string][]): readonly [string, string][] {
+  let bytes = 0
+  const end = found.findIndex(([, value], at) => (bytes += value.length) > RANGE_BATCH_BYTES && at > 0)
+  return end === -1 ? found : found.slice(0, end)
 }
 
 function text(value: Uint8Array): string {

@@ -96,14 +96,12 @@ export class S3Blobs implements BlobDriver {
     try {
       return { sizeBytes: await put() }
     } catch (error) {
-      if (!isTaken(error)) {
-        if (!isRefusal(error)) await this.#removeOwn(upload).catch(() => undefined)
-        throw error
-      }
       const { signal } = upload
-      const own = error.isAfterUnknownOutcome ? await this.#ownBytes(upload, { signal }) : undefined
-      if (own === undefined) throw new BlobExistsError(name)
-      return { sizeBytes: own }
+      const own = mayBeOwn(error) ? await this.#ownBytes(upload, { signal }) : undefined
+      if (own !== undefined) return { sizeBytes: own }
+      if (isStatus(error, 412)) throw new BlobExistsError(name)
+      if (!isRefusal(error)) await this.#removeOwn(upload).catch(() => undefined)
+      throw error
     }
   }
 
@@ -145,13 +143,15 @@ export class S3Blobs implements BlobDriver {
   }
 }
 
-function isTaken(error: unknown): error is S3Error {
-  return error instanceof S3Error && error.status === 412
+/** The object is there, or its upload is gone, after an attempt whose answer was lost. */
+function mayBeOwn(error: unknown): boolean {
+  if (!(error instanceof S3Error) || !error.isAfterUnknownOutcome) return false
+  return error.status === 412 || error.s3Code === 'NoSuchUpload'
 }
 
 /** Nothing was stored, for certain. */
 function isRefusal(error: unknown): boolean {
-  return error instanceof S3Error && error.status < 500 && !error.isAfterUnknownOutcome
+  return error instanceof S3Error && (error.status < 500 || error.isFull) && !error.isAfterUnknownOutcome
 }
 
 function isAbsent(error: unknown): boolean {

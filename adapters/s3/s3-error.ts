@@ -54,8 +54,12 @@ export class S3Error extends Error {
 
   /** Whether the same request may succeed a little later. */
   get isTransient(): boolean {
-    if (this.code !== undefined) return false
+    if (this.isFull) return false
     return RETRIED_CODES.has(this.s3Code) || RETRIED_STATUSES.has(this.status)
+  }
+
+  get isFull(): boolean {
+    return this.code !== undefined
   }
 
   get areCredentialsExpired(): boolean {

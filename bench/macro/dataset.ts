@@ -1,107 +1,121 @@
-import { createWriteStream } from 'node:fs'
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { createWriteStream, existsSync, readFileSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
-import { building, type BuildingOptions, type ModelObject } from '../model/building.ts'
-import { MB } from '../measure.ts'
-import { inBatches, jsonArray } from '../upload.ts'
+import { createRandom } from '../model/random.ts'
+import { IdPrefixSet, readIds } from './ids.ts'
+import { type ModelSource, sizeName } from './source.ts'
+import { UploadWriter } from './upload-writer.ts'
 
+/** One version of a model on disk, as the requests that upload it. */
 export interface Version {
   readonly name: string
   readonly rootId: string
   readonly objects: number
-  /** Bytes of all its objects as JSON, and as lines `<id> TAB <json> LF`. */
+  /** All its objects as JSON, and as lines `<id> TAB <json> LF`. */
   readonly jsonBytes: number
-  readonly textBytes: number
-  /**
-   * A folder with the uploads of it: gzipped arrays of about 1 MB; for the second version only the objects that the
-   * first lacks.
-   */
-  readonly uploads: string
-  readonly uploadedJsonBytes: number
-  readonly uploadedGzipBytes: number
+  readonly lineBytes: number
+  /** Gzipped arrays of about 1 MB; of a later version only the objects that the first one lacks. */
+  readonly uploadFiles: readonly string[]
+  readonly uploadObjects: number
+  readonly uploadJsonBytes: number
+  readonly uploadGzipBytes: number
 }
 
+/** A file for a reference: a part of the model, large enough to be measured and no larger. */
+export interface Sample {
+  readonly file: string
+  readonly jsonBytes: number
+}
+
+/** A model that the benchmark can upload, and what it knows of it. */
 export interface Dataset {
+  readonly name: string
+  readonly profile: string
   readonly first: Version
-  readonly second: Version
-  /** The first version as one JSON array, and all its uploads one after the other as one gzip file. */
-  readonly arrayFile: string
-  readonly gzipFile: string
+  /** JSON for each byte of the gzipped uploads. */
+  readonly compressionRatio: number
+  /** A JSON array, and the same as a gzip file. */
+  readonly arraySample: Sample
+  readonly gzipSample: Sample
+  /** The ids of the first version, in the order of the upload. */
+  ids(): readonly string[]
+  /** A version of which this share of the objects differs; made when it is first asked for. */
+  later(changed: number): Promise<Version>
 }
 
-const SECOND_CHANGED = 0.05
-const compress = promisify(gzip)
+const BATCH_BYTES = 1_000_000
+const SAMPLE_BYTES_MAX = 64_000_000
 
-/**
- * A building of two versions, the second with 1 in 20 objects changed, written into `folder` as the requests that
- * upload it.
- */
-export async function prepareDataset(objects: number, folder: string): Promise<Dataset> {
-  const known = new Set<string>()
-  const base = { objects, closure: 'root-less' } as const
-  const first = await prepareVersion('first version', base, known, join(folder, 'first'))
-  const second = await prepareVersion(
-    '1 in 20 changed',
-    { ...base, revision: 1, changed: SECOND_CHANGED },
-    known,
-    join(folder, 'second'),
-  )
-  const arrayFile = join(folder, 'first.json')
-  await pipeline(arrayText(base), createWriteStream(arrayFile))
-  const gzipFile = join(folder, 'first.json.gz')
-  await pipeline(gzippedBatches(base), createWriteStream(gzipFile))
-  return { first, second, arrayFile, gzipFile }
-}
-
-async function prepareVersion(
-  name: string,
-  options: BuildingOptions,
-  known: Set<string>,
-  uploads: string,
-): Promise<Version> {
-  await mkdir(uploads)
-  const counts = { rootId: '', objects: 0, jsonBytes: 0, textBytes: 0, uploadedJsonBytes: 0, uploadedGzipBytes: 0 }
-  for (const batch of inBatches(newObjects(building(options), known, counts), MB)) {
-    const json = jsonArray(batch)
-    const path = join(uploads, `${String(counts.uploadedJsonBytes).padStart(12, '0')}.json.gz`)
-    await writeFile(path, await compress(json))
-    counts.uploadedJsonBytes += Buffer.byteLength(json)
-    counts.uploadedGzipBytes += (await stat(path)).size
+/** Prepares a model in `folder`, or finds it there from an earlier run. */
+export async function prepareDataset(source: ModelSource, parent: string): Promise<Dataset> {
+  const name = source.name
+  const folder = join(parent, name)
+  const first = await prepared(join(folder, 'first'), async (to) => await writeVersion('first version', source, to))
+  const path = (file: string): string => join(folder, 'first', file)
+  const sampled = JSON.parse(readFileSync(path('samples.json'), 'utf8')) as { readonly jsonBytes: number }
+  return {
+    name,
+    profile: source.profile,
+    first,
+    compressionRatio: first.uploadJsonBytes / first.uploadGzipBytes,
+    arraySample: { file: path('sample.json'), jsonBytes: sampled.jsonBytes },
+    gzipSample: { file: path('sample.json.gz'), jsonBytes: sampled.jsonBytes },
+    ids: () => readIds(path('ids.txt')),
+    later: async (changed) =>
+      await prepared(join(folder, `changed-${changed}`), async (to) => {
+        const known = new IdPrefixSet(first.objects)
+        for (const id of readIds(path('ids.txt'))) known.add(id)
+        return await writeVersion(`${Math.round(changed * 100)} in 100 changed`, source.later(changed), to, known)
+      }),
   }
-  return { name, uploads, ...counts }
 }
 
-/** Counts all objects and passes on those that are not known yet. */
-function* newObjects(
-  model: Iterable<readonly ModelObject[]>,
-  known: Set<string>,
-  counts: { rootId: string; objects: number; jsonBytes: number; textBytes: number },
-): Generator<readonly ModelObject[], void, undefined> {
-  for (const batch of model) {
+/** Ids of the model, in random order but the same in every run. */
+export function randomIds(ids: readonly string[], count: number, seed: number): readonly string[] {
+  const random = createRandom(seed, ids.length)
+  return Array.from({ length: Math.min(count, ids.length) }, () => random.pick(ids))
+}
+
+/** What `make` wrote into the folder, which appears there whole or not at all. */
+async function prepared(folder: string, make: (folder: string) => Promise<Version>): Promise<Version> {
+  const meta = join(folder, 'version.json')
+  if (!existsSync(meta)) {
+    const unfinished = `${folder}.unfinished`
+    await rm(unfinished, { recursive: true, force: true })
+    await mkdir(unfinished, { recursive: true })
+    const version = await make(unfinished)
+    await writeFile(join(unfinished, 'version.json'), JSON.stringify(version))
+    await rename(unfinished, folder)
+  }
+  const version = JSON.parse(readFileSync(meta, 'utf8')) as Version
+  return { ...version, uploadFiles: version.uploadFiles.map((file) => join(folder, file)) }
+}
+
+/** Writes what `known` lacks, as uploads; memory is bounded by some batches. */
+async function writeVersion(
+  name: string,
+  source: Pick<ModelSource, 'objects' | 'rootId'>,
+  folder: string,
+  known?: IdPrefixSet,
+): Promise<Version> {
+  const counts = { objects: 0, jsonBytes: 0, lineBytes: 0 }
+  const uploads = new UploadWriter(folder, { batchBytes: BATCH_BYTES, sampleBytesMax: SAMPLE_BYTES_MAX })
+  const ids = createWriteStream(join(folder, 'ids.txt'))
+  let lastId = ''
+  for await (const batch of source.objects()) {
     for (const { id, json } of batch) {
       const bytes = Buffer.byteLength(json)
-      counts.rootId = id
       counts.objects += 1
       counts.jsonBytes += bytes
-      counts.textBytes += bytes + id.length + 2
+      counts.lineBytes += bytes + Buffer.byteLength(id) + 2
+      lastId = id
+      if (known === undefined || !known.has(id)) await uploads.add(json, bytes)
     }
-    yield batch.filter(({ id }) => !known.has(id))
-    for (const { id } of batch) known.add(id)
+    if (!ids.write(batch.map(({ id }) => `${id}\n`).join(''))) await once(ids, 'drain')
   }
-}
-
-function* arrayText(options: BuildingOptions): Generator<string, void, undefined> {
-  let separator = '['
-  for (const batch of building(options)) {
-    yield separator + batch.map(({ json }) => json).join(',')
-    separator = ','
-  }
-  yield ']'
-}
-
-async function* gzippedBatches(options: BuildingOptions): AsyncGenerator<Uint8Array, void, undefined> {
-  for (const batch of inBatches(building(options), MB)) yield await compress(jsonArray(batch))
+  ids.end()
+  await once(ids, 'close')
+  if (counts.objects === 0) throw new Error(`${sizeName(0)}: the model has no objects`)
+  return { name, rootId: source.rootId?.() ?? lastId, ...counts, ...(await uploads.end()) }
 }

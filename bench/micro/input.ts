@@ -12,10 +12,11 @@ export interface Input {
   /** A JSON array of all objects, and the same gzipped. */
   readonly json: Uint8Array
   readonly gzipped: Uint8Array
+  readonly ids: readonly string[]
   readonly elements: readonly Element[]
   /** Lines of about 16 KB together, and each of these compressed. */
   readonly blocks: readonly Uint8Array[]
-  readonly fragments: readonly Fragment[]
+  readonly fragments: readonly Extract<Fragment, { readonly deflated: Uint8Array }>[]
 }
 
 const BLOCK_BYTES = 16_384
@@ -31,7 +32,14 @@ export async function prepareInput(objects: number): Promise<Input> {
     blocks.map(async (block) => ({ deflated: await pool.deflate(block), rawBytes: block.length, crc32: crc32(block) })),
   )
   pool.close()
-  return { json, gzipped: gzipSync(json), elements: splitter.push(json), blocks, fragments }
+  return {
+    ids: model.map(({ id }) => id),
+    json,
+    gzipped: gzipSync(json),
+    elements: splitter.push(json),
+    blocks,
+    fragments,
+  }
 }
 
 function inBlocks(lines: readonly Uint8Array[]): Uint8Array[] {

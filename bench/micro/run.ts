@@ -1,10 +1,13 @@
 import Benchmark from 'benchmark'
 import { MB, round } from '../measure.ts'
 import { prepareInput } from './input.ts'
+import { createBackendSteps } from './backend-steps.ts'
+import { createFormatSteps } from './format-steps.ts'
 import { createSteps, type Step } from './steps.ts'
 
 /*
- * `npm run bench:micro [-- NAME...]`: the inner loops of the way in and the way out, each alone, in MB of JSON a second.
+ * `npm run bench:micro [-- NAME...]`: the inner loops of the way in and the way out, each alone, and a whole service in
+ * this process on each embedded backend.
  * For finding out what a change does to one of them; releases are judged by the macro benchmark.
  */
 
@@ -13,10 +16,16 @@ const names = process.argv.slice(2)
 
 const input = await prepareInput(OBJECTS)
 const suite = new Benchmark.Suite()
-for (const step of createSteps(input))
-  if (names.length === 0 || names.some((name) => step.name.includes(name))) addStep(suite, step)
+const backends = await createBackendSteps(input)
+const steps = [...createSteps(input), ...createFormatSteps(input), ...backends.steps].filter(
+  ({ name }) => names.length === 0 || names.some((part) => name.includes(part)),
+)
+for (const step of steps) addStep(suite, step)
 console.log(`${OBJECTS} objects, ${round(input.json.length / MB)} MB of JSON`)
-suite.on('cycle', (event: Benchmark.Event) => console.log(report(event.target))).run({ async: true })
+suite
+  .on('cycle', (event: Benchmark.Event) => console.log(report(event.target)))
+  .on('complete', () => void backends.close())
+  .run({ async: true })
 
 function addStep(to: Benchmark.Suite, step: Step): void {
   to.add(step.name, {
@@ -35,5 +44,7 @@ function addStep(to: Benchmark.Suite, step: Step): void {
 
 function report(target: Benchmark.Target): string {
   const { mean, rme } = (target as Benchmark.Target & Pick<Benchmark, 'stats'>).stats
-  return `  ${(target.name ?? '').padEnd(32)} ${round(input.json.length / MB / mean).padStart(6)} MB/s +- ${rme.toFixed(1)} %`
+  const name = target.name ?? ''
+  const { amount = input.json.length / MB, unit = 'MB/s' } = steps.find((step) => step.name === name) ?? {}
+  return `  ${name.padEnd(36)} ${round(amount / mean).padStart(8)} ${unit} +- ${rme.toFixed(1)} %`
 }

@@ -11,6 +11,9 @@ import type { Input } from './input.ts'
 
 export interface Step {
   readonly name: string
+  /** The units that one run does: MB of JSON, those of the input, by default. */
+  readonly amount?: number
+  readonly unit?: string
   /** Does the step once over the whole input. */
   run(): Promise<void>
 }
@@ -22,14 +25,14 @@ const FRAGMENTS_A_BATCH = 64
 export function createSteps(input: Input): readonly Step[] {
   const { signal } = new AbortController()
   return [
-    { name: 'split', run: () => split(input) },
-    { name: 'inflate and split', run: () => consume(decodeUpload(uploadOf(input), DEFAULT_LIMITS, { signal })) },
+    { name: 'scan and split', run: () => split(input) },
+    { name: 'inflate, scan and split', run: () => consume(decodeUpload(uploadOf(input), DEFAULT_LIMITS, { signal })) },
     {
       name: 'inspect',
       run: () => consume(inspectBatches(slices(input.elements, ELEMENTS_A_BATCH), DEFAULT_LIMITS, { signal })),
     },
-    { name: 'compress blocks, level 1', run: () => compress(input, 1) },
-    { name: 'compress blocks, level 4', run: () => compress(input, 4) },
+    { name: 'build blocks, level 1', run: () => compress(input, 1) },
+    { name: 'build blocks, level 4', run: () => compress(input, 4) },
     { name: 'splice', run: () => splice(input, signal) },
   ]
 }

@@ -1,5 +1,6 @@
 import { ELEMENT_OBJECTS_MAX, type ElementChange, writeElement, writeNote } from './element.ts'
 import { type ModelObject, ObjectWriter, references, type Written } from './object-writer.ts'
+import { type ModelShape, type ProfileName, PROFILES } from './profiles.ts'
 import { createRandom } from './random.ts'
 
 export type { ModelObject } from './object-writer.ts'
@@ -10,9 +11,14 @@ export interface BuildingOptions {
   readonly seed?: number
   /**
    * The objects that carry `__closure`: all with descendants (at most 200,000 objects, as the root's would exceed the
-   * limit of one object), all but levels and the root, or none.
+   * limit of one object), all but levels and the root, or none. Wrong ones leave out every second descendant and name
+   * an object that does not exist; levels and the root have none.
    */
-  readonly closure?: boolean | 'root-less'
+  readonly closure?: boolean | 'root-less' | 'wrong'
+  /** What the objects are like. `building` by default. */
+  readonly profile?: ProfileName
+  /** What shall differ from the profile. */
+  readonly shape?: Partial<ModelShape>
   /**
    * 0 is the first version. Another number is a later version of the same building, in which `changed` of all objects
    * differ.
@@ -26,10 +32,9 @@ export interface BuildingOptions {
   readonly changes?: 'everywhere' | 'in one part'
 }
 
-const ELEMENTS_PER_GROUP = 40
 const GROUPS_PER_LEVEL_MAX = 25
 const BATCH_OBJECTS = 512
-/** The objects that remain to be written at the end: a group, its level and the root. */
+/** A group, its level and the root. */
 const CLOSING_OBJECTS = 3
 const CLOSURE_OBJECTS_MAX = 200_000
 /** How many objects of the model come with an element, and how many of them a changed one changes, on average. */
@@ -45,13 +50,13 @@ const CHANGES_ONE_ELEMENT_IN_PART = 2
  */
 export function* building(options: BuildingOptions): Generator<readonly ModelObject[], void, undefined> {
   const plan = resolve(options)
-  const writer = new ObjectWriter()
+  const writer = new ObjectWriter({ wrongClosures: options.closure === 'wrong' })
   const levels: Written[] = []
-  for (let elementsBefore = 0; spaceLeft(writer, plan) > CLOSING_OBJECTS - 2;) {
+  for (let elementsBefore = 0; spaceLeft(writer, plan) > 1;) {
     const groups: Written[] = []
-    while (groups.length < plan.groupsPerLevel && spaceLeft(writer, plan) > CLOSING_OBJECTS - 1) {
+    while (groups.length < plan.groupsPerLevel && spaceLeft(writer, plan) > plan.closingObjects - 1) {
       groups.push(writeGroup(writer, plan, elementsBefore, { level: levels.length, zone: groups.length }))
-      elementsBefore += ELEMENTS_PER_GROUP
+      elementsBefore += plan.shape.groupElements
       if (writer.pendingCount >= BATCH_OBJECTS) yield writer.take()
     }
     levels.push(
@@ -76,6 +81,9 @@ interface Plan {
   readonly objects: number
   readonly seed: number
   readonly revision: number
+  readonly shape: ModelShape
+  /** The objects that remain to be written at the end: a group, the collections around it, its level and the root. */
+  readonly closingObjects: number
   /** One element in this many differs from the first version. */
   readonly changesOneElementIn: number
   /** Elements outside of this part do not differ: the index of its first one, and of the first one behind it. */
@@ -93,9 +101,13 @@ function resolve({
   revision = 0,
   changed = 0.05,
   changes = 'everywhere',
+  profile = 'building',
+  shape: chosen,
 }: BuildingOptions): Plan {
-  if (!Number.isSafeInteger(objects) || objects < CLOSING_OBJECTS + 1)
-    throw new RangeError(`a model has ${CLOSING_OBJECTS + 1} objects or more, not ${objects}`)
+  const shape = { ...PROFILES[profile], ...chosen }
+  const closingObjects = CLOSING_OBJECTS + shape.nesting
+  if (!Number.isSafeInteger(objects) || objects < closingObjects + 1)
+    throw new RangeError(`a model has ${closingObjects + 1} objects or more, not ${objects}`)
   if (closure === true && objects > CLOSURE_OBJECTS_MAX)
     throw new RangeError(`closures of more than ${CLOSURE_OBJECTS_MAX} objects are too large; choose 'root-less'`)
   const elements = Math.ceil(objects / OBJECTS_PER_ELEMENT)
@@ -106,13 +118,15 @@ function resolve({
     objects,
     seed,
     revision,
+    shape,
+    closingObjects,
     changesOneElementIn: revision === 0 ? Infinity : inPart ? CHANGES_ONE_ELEMENT_IN_PART : oneElementIn,
     changedPart: inPart
       ? [partStart, partStart + Math.ceil((elements * CHANGES_ONE_ELEMENT_IN_PART) / oneElementIn)]
       : [0, Infinity],
     groupsPerLevel: Math.max(
       2,
-      Math.min(GROUPS_PER_LEVEL_MAX, Math.ceil(Math.sqrt(objects / OBJECTS_PER_ELEMENT / ELEMENTS_PER_GROUP))),
+      Math.min(GROUPS_PER_LEVEL_MAX, Math.ceil(Math.sqrt(objects / OBJECTS_PER_ELEMENT / shape.groupElements))),
     ),
     smallClosures: closure !== false,
     largeClosures: closure === true,
@@ -128,20 +142,25 @@ function writeGroup(
 ): Written {
   const level = levelKey(at.level)
   const children: Written[] = []
-  for (let index = elementsBefore; index < elementsBefore + ELEMENTS_PER_GROUP; index++) {
-    if (spaceLeft(writer, plan) < ELEMENT_OBJECTS_MAX + 2 * CLOSING_OBJECTS + 1) {
-      while (spaceLeft(writer, plan) > CLOSING_OBJECTS) children.push(writeNote(writer, plan.seed, writer.count))
+  for (let index = elementsBefore; index < elementsBefore + plan.shape.groupElements; index++) {
+    if (spaceLeft(writer, plan) < ELEMENT_OBJECTS_MAX + 2 * plan.closingObjects + 1) {
+      while (spaceLeft(writer, plan) > plan.closingObjects) children.push(writeNote(writer, plan.seed, writer.count))
       break
     }
-    const { seed, revision, smallClosures: closure } = plan
-    children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure, level }))
+    const { seed, revision, shape, smallClosures: closure } = plan
+    children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure, shape, level }))
   }
-  return writeCollection(
-    writer,
-    { type: 'zone', key: `${level}-zone-${at.zone}`, name: `Zone ${at.level}.${at.zone}` },
-    children,
-    plan.smallClosures,
-  )
+  const key = `${level}-zone-${at.zone}`
+  const name = `Zone ${at.level}.${at.zone}`
+  let group = writeCollection(writer, { type: 'zone', key, name }, children, plan.smallClosures)
+  for (let depth = 1; depth <= plan.shape.nesting; depth++)
+    group = writeCollection(
+      writer,
+      { type: 'zone', key: `${key}-${depth}`, name: `${name}, around it ${depth}` },
+      [group],
+      plan.smallClosures,
+    )
+  return group
 }
 
 function levelKey(level: number): string {

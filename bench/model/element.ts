@@ -1,6 +1,7 @@
 import { type ObjectWriter, reference, references, type Written } from './object-writer.ts'
 import { createRandom, type Random } from './random.ts'
-import { boxes, type Placement, type Shape, turned } from './shape.ts'
+import type { ModelShape } from './profiles.ts'
+import { boxes, type Placement, type Shape, surface, turned } from './shape.ts'
 
 /** The change of one element in one version. */
 export type ElementChange = 'none' | 'property' | 'geometry'
@@ -13,6 +14,7 @@ export interface ElementOptions {
   readonly revision: number
   readonly change: ElementChange
   readonly closure: boolean
+  readonly shape: ModelShape
   /** The `applicationId` of its level: levels can be renamed without touching the elements on them. */
   readonly level: string
 }
@@ -92,7 +94,24 @@ const FIRE_RATINGS: readonly string[] = ['EI 30', 'EI 60', 'EI 90', 'EI 120']
 /** One wall in this many has no fire rating: the parameter is empty, or missing. */
 const UNRATED_ONE_IN = 8
 const FIRE_RATING_STREAM = 11
+const SHARING_STREAM = 13
+/** Elements of a kind whose geometry others share. */
+const PROTOTYPES = 16
 const PHASES: readonly string[] = ['New Construction', 'Existing', 'Phase 2']
+const COMMON_PARAMETERS: readonly string[] = [
+  'Is External',
+  'Load Bearing',
+  'Moves With Grids',
+  'Enable Analytical Model',
+  'Extend To Structure',
+  'Reference',
+  'Export To Analysis As',
+  'Has Association',
+  'Is Demountable',
+  'Top Is Attached',
+  'Base Is Attached',
+  'Related To Mass',
+]
 const GUID_DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_$'
 
 /** Writes one element of the building with all that it needs, and returns it. */
@@ -106,14 +125,31 @@ export function writeElement(writer: ObjectWriter, options: ElementOptions): Wri
     z: Math.floor((options.index % 1_000) / 40) * 2_150,
   }
   const definition = writer.share(`definition ${family}`, () => writeDefinition(writer, kind, family))
-  const meshes = Array.from({ length: kind.meshes + random.below(2) }, (_, mesh) =>
-    writeMesh(writer, kind, { ...options, mesh, placement }),
-  )
+  const meshes = writeMeshes(writer, kind, { ...options, placement }, random)
   const name = `${family}:${300_000 + options.index}`
   const fields =
     `"speckle_type":"Objects.Data.DataObject","category":"${kind.category}","applicationId":"${guid(random)}","name":${JSON.stringify(name)},"units":"m",` +
     `"parameters":{${parameters(options, kind, family, name, random)}},"definition":${reference(definition)},"displayValue":${references(meshes)}`
   return writer.write(fields, [definition, ...meshes], options.closure)
+}
+
+/** Meshes of its own, or those of a prototype that many elements have. */
+function writeMeshes(
+  writer: ObjectWriter,
+  kind: Kind,
+  options: ElementOptions & { readonly placement: Placement },
+  random: Random,
+): readonly Written[] {
+  const length = kind.meshes + random.below(2)
+  const { seed, shape } = options
+  const choice = createRandom(seed, options.index, SHARING_STREAM)
+  if (choice.below(1_000) >= shape.sharing * 1_000)
+    return Array.from({ length }, (_, mesh) => writeMesh(writer, kind, { ...options, mesh }))
+  const index = KINDS.indexOf(kind) * PROTOTYPES + choice.below(PROTOTYPES)
+  const prototype = { ...options, index: -1 - index, change: 'none', placement: { x: 0, y: 0, z: 0 } } as const
+  return Array.from({ length }, (_, mesh) =>
+    writer.share(`prototype ${index} ${mesh}`, () => writeMesh(writer, kind, { ...prototype, mesh })),
+  )
 }
 
 /** A separate note; models of an exact size are filled up with them. */
@@ -137,7 +173,7 @@ function writeMesh(
   options: ElementOptions & { readonly mesh: number; readonly placement: Placement },
 ): Written {
   const random = createRandom(options.seed, options.index, options.mesh + 1)
-  const shape = shapeOf(kind, movedInVersion(options), random)
+  const shape = shapeOf(kind, movedInVersion(options), options.shape, random)
   const topology = writer.share(shape.topology, () => writeChunk(writer, shape.faces()))
   const chunks = shape.vertices.map((numbers) => writeChunk(writer, numbers))
   const material = renderMaterial(random.pick(MATERIALS))
@@ -154,10 +190,12 @@ function movedInVersion(options: ElementOptions & { readonly mesh: number; reado
 }
 
 /** Mostly boxes; now and then a turned body, one in 4,000 of half a megabyte. */
-function shapeOf(kind: Kind, at: Placement, random: Random): Shape {
+function shapeOf(kind: Kind, at: Placement, shape: ModelShape, random: Random): Shape {
+  if (shape.surfaces > 0 && random.below(1_000) < shape.surfaces * 1_000)
+    return surface(shape.surfaceVertices, shape.decimals, at, random)
   if (random.oneIn(4_000)) return turned(260, 72, at, random)
   if (random.oneIn(60)) return turned(12 + 12 * random.below(3), 24, at, random)
-  return boxes(1 + random.below(kind.boxes * 2), at, random)
+  return boxes(shape.boxes * (1 + random.below(kind.boxes * 2)), at, random)
 }
 
 function writeChunk(writer: ObjectWriter, numbers: string): Written {
@@ -171,19 +209,19 @@ function renderMaterial({ name, colour }: Material): string {
 
 function parameters(options: ElementOptions, kind: Kind, family: string, name: string, random: Random): string {
   const mark = options.change === 'property' ? `${options.index}, revision ${options.revision}` : String(options.index)
-  return [
-    parameter('expressID', 10_000 + options.index * 7, null),
-    parameter('GlobalId', guid(random), null),
-    parameter('OwnerHistory', 42, null),
+  const most = [
     parameter('Name', name, null),
-    parameter('Description', null, null),
+    parameter('Mark', mark, null),
+    parameter('Base Constraint', options.level, null),
+    parameter('Category', kind.category, null),
+    parameter('GlobalId', guid(random), null),
     parameter('ObjectType', family, null),
+    parameter('expressID', 10_000 + options.index * 7, null),
+    parameter('OwnerHistory', 42, null),
+    parameter('Description', null, null),
     parameter('ObjectPlacement', 35_000 + options.index * 3, null),
     parameter('Representation', 13_000 + options.index * 5, null),
     parameter('Tag', String(300_000 + options.index), null),
-    parameter('Category', kind.category, null),
-    parameter('Mark', mark, null),
-    parameter('Base Constraint', options.level, null),
     parameter('Base Offset', random.below(400) / 1_000, 'm'),
     parameter('Unconnected Height', random.below(4_000) / 1_000, 'm'),
     parameter('Length', random.below(12_000) / 1_000, 'm'),
@@ -192,8 +230,16 @@ function parameters(options: ElementOptions, kind: Kind, family: string, name: s
     parameter('Phase Created', random.pick(PHASES), null),
     parameter('Structural', random.oneIn(3), null),
     parameter('Room Bounding', random.oneIn(2), null),
-    ...(kind.category === 'Wall' ? fireRating(options) : []),
-  ].join(',')
+  ].slice(0, options.shape.parameters)
+  for (let at = most.length; at < options.shape.parameters; at++) most.push(commonParameter(at, random))
+  return [...most, ...(kind.category === 'Wall' ? fireRating(options) : [])].join(',')
+}
+
+/** One of the many parameters that hold the same on most elements. */
+function commonParameter(at: number, random: Random): string {
+  const name = COMMON_PARAMETERS[at % COMMON_PARAMETERS.length]
+  const numbered = at < 2 * COMMON_PARAMETERS.length ? name : `${name} ${at}`
+  return parameter(numbered, random.oneIn(8), null)
 }
 
 function fireRating({ seed, index }: ElementOptions): readonly string[] {

@@ -21,7 +21,12 @@ export interface Written {
 export class ObjectWriter {
   #pending: ModelObject[] = []
   readonly #shared = new Map<string, Written>()
+  readonly #wrongClosures: boolean
   #count = 0
+
+  constructor({ wrongClosures = false }: { readonly wrongClosures?: boolean } = {}) {
+    this.#wrongClosures = wrongClosures
+  }
 
   get count(): number {
     return this.#count
@@ -41,7 +46,7 @@ export class ObjectWriter {
   write(fields: string, children: readonly Written[] = [], closure: boolean = false): Written {
     const below = closure && children.length > 0 ? closureOf(children) : undefined
     const descendants = below?.size ?? children.reduce((sum, child) => sum + 1 + child.descendants, 0)
-    const claimed = below === undefined ? '' : `,"__closure":${closureText(below)}`
+    const claimed = below === undefined ? '' : `,"__closure":${closureText(this.#wrongClosures ? wrong(below) : below)}`
     const rest = `${fields},"totalChildrenCount":${descendants}${claimed}}`
     const id = hash('sha256', `{${rest}`, 'hex').slice(0, 32)
     this.#pending.push({ id, json: `{"id":"${id}",${rest}` })
@@ -85,4 +90,10 @@ function closureText(below: ReadonlyMap<string, number>): string {
   let text = ''
   for (const [id, depth] of below) text += `${text === '' ? '{' : ','}"${id}":${depth}`
   return `${text}}`
+}
+
+/** Without every second descendant, but with an object that does not exist. */
+function wrong(below: ReadonlyMap<string, number>): Map<string, number> {
+  const entries = [...below].filter((_, at) => at % 2 === 1)
+  return new Map([...entries, [hash('sha256', [...below.keys()].join(), 'hex').slice(0, 32), 1]])
 }

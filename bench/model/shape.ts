@@ -63,6 +63,24 @@ export function boxes(count: number, at: Placement, random: Random): Shape {
   return { vertices: [parts.join(',')], topology: `boxes ${count}`, faces: () => boxFaces(count) }
 }
 
+/**
+ * A scanned surface of triangles: every coordinate has its own digits. `decimals` of them stand behind the point, 3 or
+ * more.
+ */
+export function surface(vertices: number, decimals: number, at: Placement, random: Random): Shape {
+  const chunks: string[] = []
+  let numbers: string[] = []
+  for (let vertex = 0; vertex < vertices; vertex++) {
+    for (const from of [at.x, at.y, at.z])
+      numbers.push(((from + random.below(1_000)) / 1_000).toFixed(3) + digits(decimals - 3, random))
+    if (numbers.length + 3 > CHUNK_NUMBERS_MAX || vertex === vertices - 1) {
+      chunks.push(numbers.join(','))
+      numbers = []
+    }
+  }
+  return { vertices: chunks, topology: `surface ${vertices}`, faces: () => stripFaces(vertices) }
+}
+
 /** A surface of revolution: tables, sinks, handrails. Large ones are cut into several chunks. */
 export function turned(rings: number, segments: number, at: Placement, random: Random): Shape {
   const radiusBase = 40 + random.below(600)
@@ -86,6 +104,17 @@ export function turned(rings: number, segments: number, at: Placement, random: R
     }
   }
   return { vertices: chunks, topology: `turned ${rings} ${segments}`, faces: () => turnedFaces(rings, segments) }
+}
+
+function stripFaces(vertices: number): string {
+  return Array.from({ length: Math.max(0, vertices - 2) }, (_, face) => `3,${face},${face + 1},${face + 2}`).join(',')
+}
+
+/** Random digits, the last one not 0: a number in JSON has no zeros at its end. */
+function digits(count: number, random: Random): string {
+  let text = ''
+  while (text.length < count) text += String(1_000_000 + random.below(1_000_000)).slice(1)
+  return text.slice(0, count).replace(/0$/, '5')
 }
 
 function boxFaces(count: number): string {

@@ -5,6 +5,7 @@ import { type Access, claimAuthorize, type Principal } from './access.ts'
 import { BEARER_REFUSALS, bearerToken } from './bearer.ts'
 import { projectsOfClaim } from './claim.ts'
 import { checkAlgorithms, keyFinders, type TokenKey } from './keys.ts'
+import { type VerifiedToken, VerifiedTokens } from './verified-tokens.ts'
 
 const TOLERANCE_SECONDS_MAX = 300
 
@@ -36,6 +37,7 @@ export interface JwtAccessOptions {
 /**
  * Bearer tokens that are JWTs (RFC 7519): the signature, `exp` (required), `nbf`, `iat`, `iss` and `aud` must hold. Rights come from the claim
  * `{"stowage":{"projects":{"<id>":"read"|"write","*":"read"|"write"}}}`; a token without a well-formed one is accepted and grants nothing (403).
+ * A token that was verified is known by its SHA-256 until it expires or its key goes; `isRevoked` is asked for it each time.
  * Throws `TypeError` for options that would accept too much or nothing, such as a shared secret of less than 32 bytes. `authenticate` throws
  * `access_unavailable` (503) while keys or revocations cannot be had.
  */
@@ -45,7 +47,7 @@ export function jwtAccess(options: JwtAccessOptions): Access<unknown> {
     const token = bearerToken(headers)
     if (token === undefined) return undefined
     try {
-      return principalOf(await verifier(token))
+      return await verifier(token)
     } catch (error) {
       if (isServiceError(error)) throw error
       options.onRefused?.(reasonOf(error))
@@ -55,7 +57,7 @@ export function jwtAccess(options: JwtAccessOptions): Access<unknown> {
   return { authenticate, authorize: claimAuthorize, refusals: BEARER_REFUSALS }
 }
 
-type Verifier = (token: string) => Promise<JWTPayload>
+type Verifier = (token: string) => Promise<Principal>
 
 /**
  * Refuses by any error that is not a `StowageError`: whatever a token makes `jose` throw, `TypeError` for a key of the
@@ -71,9 +73,9 @@ function createVerifier(options: JwtAccessOptions): Verifier {
   const algorithms = checkAlgorithms(options.algorithms)
   const finders = keyFinders(options.keys, algorithms)
   const requiredClaims = isRevoked === undefined ? ['exp'] : ['exp', 'jti']
-  return async (token) => {
+  const verify = async (token: string): Promise<VerifiedToken> => {
     const nowMs = clock.now()
-    const payload = await verifyWithAny(token, finders, {
+    const verified = await verifyWithAny(token, finders, {
       algorithms,
       issuer,
       audience,
@@ -81,10 +83,17 @@ function createVerifier(options: JwtAccessOptions): Verifier {
       clockTolerance: tolerance,
       currentDate: new Date(nowMs),
     })
+    const { payload } = verified
     checkShapes(payload, Math.floor(nowMs / 1_000) + tolerance)
-    if (isRevoked !== undefined && (await askRevoked(isRevoked, payload.jti as string)))
+    const untilMs = Math.floor((payload.exp as number) + tolerance) * 1_000
+    return { principal: principalOf(payload), fromMs: nowMs, untilMs, isKeyHeld: verified.isKeyHeld }
+  }
+  const verifiedTokens = new VerifiedTokens(verify, clock)
+  return async (token) => {
+    const principal = await verifiedTokens.principalOf(token)
+    if (isRevoked !== undefined && (await askRevoked(isRevoked, principal.tokenId as string)))
       throw new Refusal('it was revoked')
-    return payload
+    return principal
   }
 }
 
@@ -93,11 +102,17 @@ function checkText(name: string, value: unknown): void {
     throw new TypeError(`${name} is ${JSON.stringify(value)}; it must be a string that is not empty`)
 }
 
+interface Verified {
+  readonly payload: JWTPayload
+  /** Whether the key that verified it is still the one for it. */
+  readonly isKeyHeld: () => Promise<boolean>
+}
+
 async function verifyWithAny(
   token: string,
   finders: readonly JWTVerifyGetKey[],
   options: JWTVerifyOptions,
-): Promise<JWTPayload> {
+): Promise<Verified> {
   let failure: unknown
   for (const find of finders) {
     try {
@@ -110,9 +125,15 @@ async function verifyWithAny(
   throw failure
 }
 
-async function verifyWith(token: string, find: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+async function verifyWith(token: string, find: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<Verified> {
+  let findAgain: (() => ReturnType<JWTVerifyGetKey>) | undefined
+  const noted: JWTVerifyGetKey = (header, input) => {
+    findAgain = () => find(header, input)
+    return find(header, input)
+  }
   try {
-    return (await jwtVerify(token, find, options)).payload
+    const { payload, key } = await jwtVerify(token, noted, options)
+    return { payload, isKeyHeld: async () => (await findAgain?.()) === key }
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
     const candidates: JWTVerifyGetKey[] = []

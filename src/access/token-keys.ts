@@ -1,23 +1,24 @@
 import { Refreshed } from '../async/refreshed.ts'
 import type { Clock } from '../environment.ts'
-import { type FolderKey, heldKeys, isValidAt, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
+import type { CredentialStore } from '../credentials/credential-store.ts'
+import { type HeldKey, heldKeys, isValidAt, type KeyRing, readKeys } from '../credentials/key-ring.ts'
 import { StowageError } from '../errors.ts'
 
-/** The keys of a data folder that sign tokens. */
-export function tokenKeyRing(dataFolder: string): KeyRing {
+/** The keys that sign tokens. */
+export function tokenKeyRing(credentials: CredentialStore): KeyRing {
   return {
-    dataFolder,
+    credentials,
     name: 'key',
     ifDamaged: 'Restore it, or remove it to get a new one: the tokens that it signed do not hold then',
   }
 }
 
-/** The keys that verify tokens now, as they are in the folder, read again when they are older than `freshMs`. */
+/** The keys that verify tokens now, as they are in the store, read again when they are older than `freshMs`. */
 export async function currentTokenKeys(
-  dataFolder: string,
+  credentials: CredentialStore,
   { freshMs, clock }: { readonly freshMs: number; readonly clock: Clock },
-): Promise<() => Promise<readonly FolderKey[]>> {
-  const ring = tokenKeyRing(dataFolder)
+): Promise<() => Promise<readonly HeldKey[]>> {
+  const ring = tokenKeyRing(credentials)
   await readKeys(ring)
   const held = new Refreshed(() => heldKeys(ring), freshMs)
   return async () => {

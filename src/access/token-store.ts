@@ -1,27 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { SignJWT } from 'jose'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { checkProjectId, quoted } from '../object/id.ts'
 import { type Access, claimAuthorize, ALL_PROJECTS, type AccessRight } from './access.ts'
-import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
-import { heldKeys, damagedKeys, type FolderKey, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
+import type { CredentialStore } from '../credentials/credential-store.ts'
+import { heldKeys, damagedKeys, type HeldKey, type KeyRing, readKeys } from '../credentials/key-ring.ts'
 import { BEARER_REFUSALS, TOKEN_BYTES_MAX } from './bearer.ts'
 import { jwtAccess } from './jwt.ts'
-import { seal, unseal } from '../data-folder/sealed.ts'
+import { seal, unseal } from '../credentials/sealed.ts'
 import { Refreshed } from '../async/refreshed.ts'
 import { currentTokenKeys, tokenKeyRing } from './token-keys.ts'
 
 /*
- * The half of a data folder that says who may use it:
- *
- *   access/key, key.2 ...  the secrets that sign tokens: the first one is made on first use, the others by rotation
- *   access/tokens/<jti>    what was issued, one file for each token, never the token itself
- *   access/revoked/<jti>   which of them no longer hold
- *
- * Every file is created once and never changed, so that any number of processes can work here beside each other.
+ * Of each token that was issued a record is kept, never the token itself, and a note of each that was revoked. Each is
+ * created once and never changed, so that any number of processes can work here beside each other.
  */
 
 const ISSUER = 'stowage'
@@ -59,19 +52,18 @@ export interface ListedToken extends TokenRecord {
 }
 
 /**
- * A token signed with the folder's own key, which is made if there is none yet. Throws `invalid_id` for a project id that cannot be one and
+ * A token signed with the current key of the store, which is made if there is none yet. Throws `invalid_id` for a project id that cannot be one and
  * `invalid_request` for a lifetime of more than ten years or more projects than fit into 8 KB.
  */
 export async function issueToken(
-  dataFolder: string,
+  credentials: CredentialStore,
   request: TokenRequest,
   clock: Clock = Date,
 ): Promise<{ token: string; record: TokenRecord }> {
   checkRequest(request)
-  await ensurePrivateFolder(tokensFolder(dataFolder))
-  await ensurePrivateFolder(revokedFolder(dataFolder))
-  const [current] = await readKeys(tokenKeyRing(dataFolder))
-  await forgetLongExpired(dataFolder, clock)
+  await credentials.open()
+  const [current] = await readKeys(tokenKeyRing(credentials))
+  await forgetLongExpired(credentials, clock)
   const issuedSeconds = Math.floor(clock.now() / 1_000)
   const expiresSeconds = issuedSeconds + request.ttlSeconds
   const jti = randomBytes(16).toString('hex')
@@ -97,18 +89,17 @@ export async function issueToken(
       'invalid_request',
       `the token would have ${token.length} bytes; the limit is ${TOKEN_BYTES_MAX}; name fewer projects`,
     )
-  await createExclusively(tokenPath(dataFolder, record.jti), seal(JSON.stringify(record)))
+  await credentials.create('tokens', record.jti, seal(JSON.stringify(record)))
   return { token, record }
 }
 
 /** All tokens that were issued, but for those that expired more than 30 days ago, the oldest first. */
-export async function listTokens(dataFolder: string, clock: Clock = Date): Promise<readonly ListedToken[]> {
-  const revoked = new Set(await namesIn(revokedFolder(dataFolder)))
-  const keys = await heldKeys(tokenKeyRing(dataFolder))
+export async function listTokens(credentials: CredentialStore, clock: Clock = Date): Promise<readonly ListedToken[]> {
+  const revoked = new Set(await credentials.names('revoked'))
+  const keys = await heldKeys(tokenKeyRing(credentials))
   const tokens: ListedToken[] = []
-  for (const jti of await namesIn(tokensFolder(dataFolder))) {
-    const record = await readRecord(dataFolder, jti)
-    if (record === undefined) continue
+  for (const [jti, text] of await credentials.readAll('tokens')) {
+    const record = parsedRecord(credentials, jti, text)
     const ends = { ...record, expiresAt: endOf(record, keys) }
     tokens.push({ ...ends, state: stateOf(ends, revoked.has(jti), clock) })
   }
@@ -116,29 +107,28 @@ export async function listTokens(dataFolder: string, clock: Clock = Date): Promi
 }
 
 /** Repeatable. Throws `not_found` for a token that was not issued here. */
-export async function revokeToken(dataFolder: string, jti: string): Promise<void> {
-  if (!JTI.test(jti) || (await readRecord(dataFolder, jti)) === undefined) {
+export async function revokeToken(credentials: CredentialStore, jti: string): Promise<void> {
+  if (!JTI.test(jti) || (await readRecord(credentials, jti)) === undefined) {
     throw new StowageError(
       'not_found',
-      `this folder issued no token ${quoted(jti)}; "stowage token list" shows its tokens`,
+      `${credentials.place} has no token ${quoted(jti)}; "stowage token list" shows its tokens`,
     )
   }
-  await ensurePrivateFolder(revokedFolder(dataFolder))
-  await createExclusively(join(revokedFolder(dataFolder), jti), `${isoOf(Math.floor(Date.now() / 1_000))}\n`)
+  await credentials.create('revoked', jti, `${isoOf(Math.floor(Date.now() / 1_000))}\n`)
 }
 
 /**
- * Accepts the tokens that `issueToken` made for this folder, until they expire or are revoked, or the key ends that
+ * Accepts the tokens that `issueToken` made for this store, until they expire or are revoked, or the key ends that
  * signed them, by whichever process. Throws `corrupt_data`.
  */
-export async function accessFromFolder(
-  dataFolder: string,
+export async function storedAccess(
+  credentials: CredentialStore,
   options: { readonly clock?: Clock; readonly onRefused?: (reason: string) => void } = {},
 ): Promise<Access<unknown>> {
-  await ensurePrivateFolder(revokedFolder(dataFolder))
-  const keys = await currentTokenKeys(dataFolder, { freshMs: FRESH_MS, clock: options.clock ?? Date })
-  const revoked = new Refreshed(async () => new Set(await readdir(revokedFolder(dataFolder))), FRESH_MS)
-  const accessWith = (valid: readonly FolderKey[]): Access<unknown> =>
+  await credentials.open()
+  const keys = await currentTokenKeys(credentials, { freshMs: FRESH_MS, clock: options.clock ?? Date })
+  const revoked = new Refreshed(async () => new Set(await credentials.names('revoked')), FRESH_MS)
+  const accessWith = (valid: readonly HeldKey[]): Access<unknown> =>
     jwtAccess({
       ...options,
       keys: valid.map(({ key }) => key),
@@ -160,12 +150,15 @@ export async function accessFromFolder(
   }
 }
 
-/** The faults of the files that control the access to a folder, one message each. Nothing is created or changed. */
-export async function* damagedAccessFiles(dataFolder: string, keyRings: readonly KeyRing[]): AsyncGenerator<string> {
+/** The faults of the credentials of a store, one message each. Nothing is created or changed. */
+export async function* damagedCredentials(
+  credentials: CredentialStore,
+  keyRings: readonly KeyRing[],
+): AsyncGenerator<string> {
   for (const ring of keyRings) yield* damagedKeys(ring)
-  for (const jti of await namesIn(tokensFolder(dataFolder))) {
+  for (const jti of await credentials.names('tokens')) {
     try {
-      await readRecord(dataFolder, jti)
+      await readRecord(credentials, jti)
     } catch (error) {
       yield (error as Error).message
     }
@@ -189,28 +182,33 @@ function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): voi
   }
 }
 
-async function forgetLongExpired(dataFolder: string, clock: Clock): Promise<void> {
-  for (const jti of await namesIn(tokensFolder(dataFolder))) {
-    const record = await readRecord(dataFolder, jti)
-    if (record === undefined || Date.parse(record.expiresAt) + KEPT_AFTER_EXPIRY_MS > clock.now()) continue
-    await rm(join(revokedFolder(dataFolder), jti), { force: true })
-    await rm(tokenPath(dataFolder, jti), { force: true })
+async function forgetLongExpired(credentials: CredentialStore, clock: Clock): Promise<void> {
+  for (const [jti, text] of await credentials.readAll('tokens')) {
+    const record = parsedRecord(credentials, jti, text)
+    if (Date.parse(record.expiresAt) + KEPT_AFTER_EXPIRY_MS > clock.now()) continue
+    await credentials.remove('revoked', jti)
+    await credentials.remove('tokens', jti)
   }
 }
 
 /** `undefined` if another process has removed it since it was listed. */
-async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord | undefined> {
-  const path = tokenPath(dataFolder, jti)
-  const text = await readIfExists(path)
-  if (text === undefined) return undefined
+async function readRecord(credentials: CredentialStore, jti: string): Promise<TokenRecord | undefined> {
+  const text = await credentials.read('tokens', jti)
+  return text === undefined ? undefined : parsedRecord(credentials, jti, text)
+}
+
+function parsedRecord(credentials: CredentialStore, jti: string, text: string): TokenRecord {
   const json = unseal(text)
   if (json === undefined)
-    throw new StowageError('corrupt_data', `${path} has changed since the token was issued; restore or remove it`)
+    throw new StowageError(
+      'corrupt_data',
+      `${credentials.describe('tokens', jti)} has changed since the token was issued; restore or remove it`,
+    )
   return JSON.parse(json) as TokenRecord
 }
 
 /** A key that is gone has ended before. */
-function endOf({ keyId, issuedAt, expiresAt }: TokenRecord, keys: readonly FolderKey[]): string {
+function endOf({ keyId, issuedAt, expiresAt }: TokenRecord, keys: readonly HeldKey[]): string {
   const key = keys.find(({ id, number }) => (keyId === undefined ? number === 1 : id === keyId))
   const keyEnd = key === undefined ? issuedAt : (key.validUntil ?? expiresAt)
   return Date.parse(keyEnd) < Date.parse(expiresAt) ? keyEnd : expiresAt
@@ -221,44 +219,6 @@ function stateOf(record: TokenRecord, isRevoked: boolean, clock: Clock): ListedT
   return Date.parse(record.expiresAt) <= clock.now() ? 'expired' : 'valid'
 }
 
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return (await readdir(folder)).filter((name) => !name.startsWith(TEMPORARY_PREFIX))
-  } catch (error) {
-    if (isAbsent(error)) return []
-    throw error
-  }
-}
-
-async function readIfExists(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (isAbsent(error)) return undefined
-    throw error
-  }
-}
-
-function isAbsent(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT'
-}
-
 function isoOf(seconds: number): string {
   return new Date(seconds * 1_000).toISOString()
-}
-
-function accessFolder(dataFolder: string): string {
-  return join(dataFolder, 'access')
-}
-
-function tokensFolder(dataFolder: string): string {
-  return join(accessFolder(dataFolder), 'tokens')
-}
-
-function revokedFolder(dataFolder: string): string {
-  return join(accessFolder(dataFolder), 'revoked')
-}
-
-function tokenPath(dataFolder: string, jti: string): string {
-  return join(tokensFolder(dataFolder), jti)
 }

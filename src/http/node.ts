@@ -57,10 +57,13 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   const { req, res, next, resource, params, onBeforeHeaders } = call
   const handOver = next !== undefined && core.handsOver
   const inFlightRequest = core.inFlightRequests.begin()
-  const onClose = (): void =>
+  const onClose = (): void => {
+    // Every response closes in the end, the complete ones too.
+    if (res.writableFinished) return
     inFlightRequest.abort(
       new StowageError('request_aborted', 'the client disconnected before the response was complete'),
     )
+  }
   res.once('close', onClose)
   if (res.destroyed) onClose()
   const leaveQueue = closeWhileQueued(req, res)

@@ -119,6 +119,8 @@ export interface ClosureOptions extends SignalOptions {
   readonly memory?: MemoryLease
   /** Objects may be sent as deltas on objects of the first root that is subtracted: lines `<id> TAB [base, ...] LF`. */
   readonly deltas?: boolean
+  /** A length, an entity tag or a range is asked for, which only a plan gives: a longer wait for it is worthwhile. */
+  readonly needsPlan?: boolean
 }
 
 export interface ProjectCatalog {

@@ -25,4 +25,6 @@
  */
 
 export { pages, type PagesExtension, type PagesOptions, type SignInLinkOptions } from './pages.ts'
-export { sessionKeysFromFolder } from './session-keys.ts'
+export type { SignInCode, SignInCodeStore } from './server/sign-in-codes.ts'
+export { storedSessionKeys } from './session-keys.ts'
+export { storedSignInCodes } from './stored-codes.ts'

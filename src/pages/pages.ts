@@ -14,7 +14,7 @@ import { signInResources } from './handlers/sign-in.tsx'
 import { mayRead } from './server/origin.ts'
 import { PageServer } from './server/page-server.tsx'
 import { Sessions } from './server/session.ts'
-import { SignInCodes } from './server/sign-in-codes.ts'
+import { SignInCodes, type SignInCodeStore } from './server/sign-in-codes.ts'
 import { WEB } from './views/urls.ts'
 
 /** Options of `pages`. */
@@ -28,6 +28,11 @@ export interface PagesOptions<H = unknown> {
    * the keys are older than half a second.
    */
   readonly sessionKeys?: readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)
+  /**
+   * Where the codes of sign-in links wait until they are used. By default in this process: then a link works on the
+   * server that made it. `storedSignInCodes` keeps them in records that several servers share.
+   */
+  readonly signInCodes?: SignInCodeStore
   /** How long a person stays signed in, in milliseconds, unless the token expires before. 12 hours by default. */
   readonly sessionMs?: number
   /**
@@ -53,9 +58,9 @@ export interface PagesExtension<H = unknown> extends ServiceExtension<H> {
   /**
    * The path of a page that signs in once, within five minutes, with the service's prefix: such as
    * `/web/sign-in?code=...`. The host's mount point comes before it. Anybody with the path can sign in, so it is as
-   * secret as the token.
+   * secret as the token. Throws `TypeError` before the pages belong to a service.
    */
-  signInLink(options: SignInLinkOptions): string
+  signInLink(options: SignInLinkOptions): Promise<string>
 }
 
 const SESSION_MS = 12 * 3_600_000
@@ -100,7 +105,7 @@ class Pages<H> implements PagesExtension<H> {
   attach(context: ServiceContext<H>): readonly Resource<H>[] {
     if (this.#attached !== undefined)
       throw new TypeError('these pages already belong to a service; create pages for each service')
-    const codes = new SignInCodes(context.clock)
+    const codes = new SignInCodes(context.clock, this.#options.signInCodes)
     const sessions = this.#sessions(context.clock)
     this.#attached = { context, codes, sessions }
     const { automation, origin, signInUrl } = this.#options
@@ -143,11 +148,11 @@ class Pages<H> implements PagesExtension<H> {
     }
   }
 
-  signInLink({ token }: SignInLinkOptions): string {
+  async signInLink({ token }: SignInLinkOptions): Promise<string> {
     if (this.#attached === undefined)
       throw new TypeError('these pages have no service yet; pass them to createObjectService in extensions')
     const { context, codes } = this.#attached
-    return `${context.prefix}${WEB}/sign-in?code=${codes.issue(token)}`
+    return `${context.prefix}${WEB}/sign-in?code=${await codes.issue(token)}`
   }
 
   #sessions(clock: Clock): Sessions {

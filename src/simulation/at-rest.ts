@@ -1,25 +1,29 @@
 import { Readable } from 'node:stream'
 import type { CollectionReport, ObjectAmount } from '../object/collection.ts'
 import type { GraphRoot } from '../object/roots.ts'
-import type { Destination } from './client.ts'
-import { isNoticedDamage, wordsOf } from './expectations.ts'
+import { type Destination, recordsIn } from './client.ts'
+import { codeOf, isNoticedDamage, wordsOf } from './expectations.ts'
 import { collect, compact, exportAll, lookAtPins, pagesOf, restore } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
 import { childrenOf } from './models.ts'
 import { Violation } from './oracle.ts'
 import { EpochCounter } from '../store/upkeep/epochs.ts'
+import type { ServerLife } from './server.ts'
 import type { KnownProject, World } from './world.ts'
 import { SimulatedStorage } from './storage.ts'
 
 /** Blobs that nothing names are marked by then, and go when as many epochs have passed and a server has begun one. */
 const AFTERWARDS = { markedMs: 80 * 60_000, epochs: 150, sweptMs: 13 * 60_000 }
 /** The share of runs that go on for days afterwards. */
-const LONG_RUNS = 0.25
+const LONG_RUNS = 0.2
+const LONG_RUNS_OF_MANY_REMOVALS = 0.7
 /** Background work has ended by then. */
 const UPKEEP_MS = 60_000
 const GRACE_MS = 2_000
-/** What tells that projects were removed. */
-const TRACES_BYTES_MAX = 2_000
+/** Bytes that tell of a project, and of each of its removals, when everything is gone. */
+const TRACE_BYTES_MAX = 350
+/** Bytes that a project may have besides its objects, such as pins, plans and marks. */
+const BESIDES_BYTES_MAX = 3_000
 const LAST_OBJECT = '[{"id":"last"}]'
 const PAGE_BYTES = 300
 /** Every object is old then, also for a server that was told of the epoch a while ago. */
@@ -33,15 +37,22 @@ export class AtRest {
   /** Whether all that no root reaches is collected in the end. */
   readonly #collects: boolean
 
+  /** What collections left of each project. */
+  readonly #left = new Map<string, ReadonlyMap<string, string>>()
+
   constructor(world: World) {
     this.#world = world
     this.#isDamaged = world.faults.fired.has('flip')
-    this.#collects = world.random.fork('collects').chance(0.3)
+    this.#collects = world.random.fork('collects').chance(0.4)
+  }
+
+  get #removals(): number {
+    return [...this.#world.projects.values()].reduce((sum, { oracle }) => sum + oracle.removals, 0)
   }
 
   async look(): Promise<void> {
-    const isLong = this.#world.random.chance(LONG_RUNS)
-    const [server] = this.#world.servers
+    const isLong = this.#world.random.chance(this.#removals < 3 ? LONG_RUNS : LONG_RUNS_OF_MANY_REMOVALS)
+    const server = this.#world.servers.find(({ isAwake }) => isAwake) ?? this.#world.servers[0]
     const life = server.life()
     const { signal } = new AbortController()
     await life.service.ready().catch(() => undefined)
@@ -54,6 +65,7 @@ export class AtRest {
           if (!(this.#isDamaged && isNoticedDamage(error))) throw new Violation(`in the end: ${wordsOf(error)}`)
         })
     }
+    if (isLong && this.#collects && !this.#isDamaged) await this.#comeDown(life)
     await server.stop(GRACE_MS)
     if (this.#isDamaged) return
     await new Maintenance(this.#world).check()
@@ -65,7 +77,9 @@ export class AtRest {
     const { process, connection, end } = this.#world.process('time', () => undefined)
     await this.#world.sleep(AFTERWARDS.markedMs)
     for (let graces = 0; graces < 2; graces++) {
-      await new EpochCounter(connection.records, process).advance(AFTERWARDS.epochs)
+      await new EpochCounter(connection.records, process).advance(AFTERWARDS.epochs).catch((error: unknown) => {
+        if (!(this.#isDamaged && isNoticedDamage(error))) throw error
+      })
       await this.#world.sleep(AFTERWARDS.sweptMs)
     }
     end()
@@ -129,6 +143,49 @@ export class AtRest {
     for (const [id, text] of all)
       if (left.get(id) !== (kept.has(id) ? text : undefined))
         throw new Violation(`after the collection ${id} is ${left.has(id) ? 'there' : 'gone'}, or another`)
+    this.#left.set(to.projectId, left)
+    for (const rootId of all.keys()) if (rootId.includes('root')) await this.#downloadsOnly(rootId, left, to)
+  }
+
+  /** A download holds what the project holds, and nothing that was freed. */
+  async #downloadsOnly(
+    rootId: string,
+    left: ReadonlyMap<string, string>,
+    { project, signal }: Destination,
+  ): Promise<void> {
+    const texts = await recordsIn(project.graph(rootId, { signal })).catch((error: unknown) => {
+      if (codeOf(error) !== 'not_found') throw error
+      return new Map<string, string>()
+    })
+    for (const id of texts.keys())
+      if (!left.has(id)) throw new Violation(`a download of ${rootId} holds ${id}, which a collection has freed`)
+    if (left.has(rootId) !== texts.has(rootId)) throw new Violation(`a download of ${rootId} does not find it`)
+  }
+
+  /** What was freed leaves the storage: what is left takes not much more than it does in a storage of its own. */
+  async #comeDown({ service }: ServerLife): Promise<void> {
+    const storage = new SimulatedStorage(this.#world.scheduler)
+    const other = this.#world.server('copy', storage)
+    let besides = 0
+    for (const { projectId, oracle } of this.#world.projects.values()) {
+      // Blobs of a project without a record are kept.
+      const texts = [...(this.#left.get(projectId)?.values() ?? []), LAST_OBJECT.slice(1, -1)]
+      await service.project(projectId).upload(Readable.from([Buffer.from(LAST_OBJECT)]), 'application/json')
+      await other
+        .life()
+        .service.project(projectId)
+        .upload(Readable.from([Buffer.from(`[${texts.join()}]`)]), 'application/json')
+      besides += BESIDES_BYTES_MAX + TRACE_BYTES_MAX * oracle.removals
+    }
+    for (let merges = 0; merges < 2; merges++) {
+      await this.#passDays()
+      for (const projectId of this.#world.projects.keys()) await service.project(projectId).compact({ all: true })
+    }
+    await this.#passDays()
+    const [bytes, least] = [await this.#world.sizeBytes(), await this.#world.sizeBytes(storage)]
+    await other.stop(GRACE_MS)
+    if (bytes > 2 * least + besides)
+      throw new Violation(`${bytes} bytes are stored, though all that is left takes ${least} in a storage of its own`)
   }
 
   async #age(): Promise<void> {
@@ -169,7 +226,9 @@ export class AtRest {
     await this.#passDays()
     await server.stop(GRACE_MS)
     const left = await this.#world.sizeBytes()
-    if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)
+    let traces = TRACE_BYTES_MAX
+    for (const { oracle } of this.#world.projects.values()) traces += TRACE_BYTES_MAX * (oracle.removals + 1)
+    if (left > traces) throw new Violation(`all projects are removed, and ${left} bytes are left`)
   }
 }
 

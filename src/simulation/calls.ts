@@ -85,7 +85,7 @@ export class Calls {
   ): Promise<T> {
     const { process, random, faults } = this.#parts
     if (!process.isAlive) return new Promise(() => undefined)
-    const fault = faults.next(random)
+    const fault = faults.next(random, isWrite)
     if (fault === 'flip') this.#damage?.flip(random)
     const call: Call = { steps: [...steps], isWrite, making: [] }
     this.#calls.add(call)

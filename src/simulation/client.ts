@@ -147,7 +147,7 @@ export class SimulatedClient {
   }
 
   async #bytes(
-    { rootId, form, projectId }: PlannedDownload,
+    { rootId, form, projectId, pauseMs }: PlannedDownload,
     to: Destination,
     have: { readonly id: string; readonly digest?: string | undefined } | undefined,
     selected: { closureDigest?: string | undefined },
@@ -163,7 +163,8 @@ export class SimulatedClient {
     for await (const chunk of bytes) {
       chunks.push(Uint8Array.from(chunk))
       // A slow reader: others get their turn while the answer is on its way.
-      await this.#process.nextTurn()
+      if (pauseMs === undefined) await this.#process.nextTurn()
+      else await new Promise<void>((resolve) => void this.#process.setTimer(pauseMs, resolve))
     }
     const whole = Buffer.concat(chunks)
     return linesIn(form === 'gzip' ? gunzipSync(whole).toString() : whole.toString())
@@ -199,11 +200,11 @@ function tell(
   seen: { readonly text?: string | undefined } | undefined,
   span: Span,
 ): void {
-  if (seen === undefined) oracle.sawNot(id, span)
+  if (seen === undefined) oracle.sawGone(id, span)
   else oracle.saw(id, seen.text, span)
 }
 
-async function recordsIn(
+export async function recordsIn(
   batches: AsyncIterable<readonly { readonly id: string; readonly json: Uint8Array }[]>,
 ): Promise<Map<string, string>> {
   const texts = new Map<string, string>()

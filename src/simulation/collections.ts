@@ -54,10 +54,19 @@ export class CollectionBook {
   /** Whether a collection may have condemned it: then an upload that asks is told to send it. */
   mayBeCondemned(id: string, span: Span): boolean {
     return (
-      this.#collections.some(
-        (collection) =>
-          collection.start < span.end && !this.#isUndone(collection, span) && this.#mayTake(id, collection, span),
-      ) || this.mayBeFreed(id, { start: -1 }, span)
+      this.#mayHaveTaken(id, span, (collection) => !this.#isUndone(collection, span)) ||
+      this.mayBeFreed(id, { start: -1 }, span)
+    )
+  }
+
+  /** Whether it may have been condemned at some time before: then an upload may have given it another text. */
+  mayHaveBeenCondemned(id: string, span: Span): boolean {
+    return this.#mayHaveTaken(id, span, () => true)
+  }
+
+  #mayHaveTaken(id: string, span: Span, counts: (collection: Collection) => boolean): boolean {
+    return this.#collections.some(
+      (collection) => collection.start < span.end && counts(collection) && this.#mayTake(id, collection, span),
     )
   }
 

@@ -25,6 +25,8 @@ export interface Circumstances {
   /** Servers were stopped on purpose. */
   readonly isRestarted: boolean
   readonly isReindexed: boolean
+  /** Something may have been collected. */
+  readonly isCollected: boolean
   readonly operation?: ServedOperation
   /** The project may have been removed since the operation began; true where there is no operation. */
   readonly isRemoved: boolean
@@ -32,9 +34,11 @@ export interface Circumstances {
 
 /** Whether the run has a cause for this failure. */
 export function isExpected(error: unknown, circumstances: Circumstances): boolean {
-  const { fired, isRestarted, isReindexed, isRemoved, operation } = circumstances
+  const { fired, isRestarted, isReindexed, isCollected, isRemoved, operation } = circumstances
   const code = codeOf(error)
   if (fired.has('flip') && isNoticedDamage(error)) return true
+  // A server that slept in the middle of an upload finds that its blob was swept.
+  if (code === 'overloaded' && operation?.kind === 'upload') return fired.has('sleep')
   // Counting goes on for longer than its client may wait.
   if (code === 'overloaded' && operation?.kind === 'usage') return DISTURBANCES.some((kind) => fired.has(kind))
   // Several servers collect and merge at the same time: one of them is asked to try again.
@@ -43,7 +47,7 @@ export function isExpected(error: unknown, circumstances: Circumstances): boolea
     return isRestarted || DISTURBANCES.some((kind) => fired.has(kind))
   if (code === 'closing' || (error instanceof Error && error.message === 'the store is closing')) return isRestarted
   if (code === 'project_removed' || code === 'not_found' || code === 'conflict') return isRemoved
-  if (code === 'base_mismatch') return isRemoved || isReindexed
+  if (code === 'base_mismatch') return isRemoved || isReindexed || isCollected
   const hasGivenUp = error instanceof Error && (error.message === 'the client gave up' || error.name === 'AbortError')
   // An export waits for packs that somebody committed and could not apply.
   if (hasGivenUp && operation?.kind === 'export') return DISTURBANCES.some((kind) => fired.has(kind))

@@ -29,6 +29,9 @@ export const FAULT_KINDS = [
 /** The name of something that can go wrong. */
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
+/** Of no interest at calls that read. */
+const OF_WRITES: ReadonlySet<FaultKind | undefined> = new Set<FaultKind | undefined>(['lostAnswer', 'partial'])
+
 /** Something that goes wrong at one call. */
 export interface Fault {
   /** What happens. */
@@ -51,6 +54,7 @@ export function planFaults(random: Random, kinds: readonly FaultKind[], calls: n
 export class FaultInjector {
   readonly #faults: readonly Fault[]
   readonly #fired = new Set<FaultKind>()
+  readonly #waiting: FaultKind[] = []
   #calls = 0
   #fullUntilCall = 0
   #isStopped = false
@@ -74,6 +78,11 @@ export class FaultInjector {
     return !this.#isStopped && this.#calls < this.#fullUntilCall
   }
 
+  /** Something happened that no call caused. */
+  happened(kind: FaultKind): void {
+    this.#fired.add(kind)
+  }
+
   /** Nothing goes wrong from now on. */
   stop(): void {
     this.#isStopped = true
@@ -90,10 +99,13 @@ export class FaultInjector {
     }
   }
 
-  /** The fault of the next call. */
-  next(random: Random): FaultKind | undefined {
+  /** The fault of the next call. Some faults wait for a call that writes. */
+  next(random: Random, isWrite: boolean): FaultKind | undefined {
     const call = this.#calls++
-    const kind = this.#isStopped ? undefined : this.#faults.find(({ atCall }) => atCall === call)?.kind
+    if (this.#isStopped) return undefined
+    const planned = this.#faults.find(({ atCall }) => atCall === call)?.kind
+    if (planned !== undefined && !isWrite && OF_WRITES.has(planned)) this.#waiting.push(planned)
+    const kind = isWrite ? (planned ?? this.#waiting.shift()) : OF_WRITES.has(planned) ? undefined : planned
     if (kind === undefined) return undefined
     this.#fired.add(kind)
     if (kind === 'full') this.#fullUntilCall = call + 1 + random.between(1, 30)

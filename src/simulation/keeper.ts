@@ -127,7 +127,8 @@ export async function* pagesOf(
   let after: ObjectCursor | undefined
   let end: ObjectCursor | undefined
   for (;;) {
-    const page = await pager.page(projectId, { textBytesMax, signal, ...(after === undefined ? {} : { after }) })
+    const place = { ...(after === undefined ? {} : { after }), ...(end === undefined ? {} : { until: end }) }
+    const page = await pager.page(projectId, { textBytesMax, signal, ...place })
     if (page === undefined) return
     const texts = new Map<string, string>()
     try {

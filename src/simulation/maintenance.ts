@@ -43,9 +43,9 @@ export class Maintenance {
     }
   }
 
-  /** Waits until everything that was begun has ended, and lets so many epochs of the store pass. */
-  age(epochs: number): Promise<void> {
-    return this.#alone(() => this.#age(epochs))
+  /** Waits until everything that was begun has ended, and lets so many epochs of the store pass, and then time. */
+  age(epochs: number, waitMs: number): Promise<void> {
+    return this.#alone(() => this.#age(epochs, waitMs))
   }
 
   /** Stops all servers, and does it. Other operations wait meanwhile. */
@@ -67,11 +67,14 @@ export class Maintenance {
     }
   }
 
-  async #age(epochs: number): Promise<void> {
+  async #age(epochs: number, waitMs: number): Promise<void> {
     if (this.#working > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
-    await this.#world.sleep(SETTLED_MS)
-    await this.#world.faults.without(() => this.#world.age(epochs))
-    await this.#world.sleep(SETTLED_MS)
+    if (epochs > 0) {
+      await this.#world.sleep(SETTLED_MS)
+      await this.#world.faults.without(() => this.#world.age(epochs))
+      await this.#world.sleep(SETTLED_MS)
+    }
+    await this.#world.sleep(waitMs)
   }
 
   async #perform(kind: 'check' | 'reindex'): Promise<void> {
@@ -96,6 +99,11 @@ export class Maintenance {
     })
   }
 
+  #foundByReindex(damage: string): void {
+    if (!this.#world.faults.fired.has('flip')) throw new Violation(`reindex finds damage: ${damage}`)
+    for (const { oracle } of this.#world.projects.values()) oracle.lost()
+  }
+
   /** False if it was interrupted. Throws `Violation` if it finds that something is lost. */
   async #reindex(): Promise<boolean> {
     let interrupt = (): void => undefined
@@ -104,8 +112,7 @@ export class Maintenance {
     const tooLong = this.#world.clients.setTimer(ATTEMPT_MS_MAX, interrupt)
     const work = async (): Promise<boolean> => {
       for await (const { severity, subject, message } of reindexStore(connection, { environment: process }))
-        if (severity === 'damage' && !this.#world.faults.fired.has('flip'))
-          throw new Violation(`reindex finds damage: ${subject}: ${message}`)
+        if (severity === 'damage') this.#foundByReindex(`${subject}: ${message}`)
       return true
     }
     const isDone = await Promise.race([work(), interrupted]).catch((error: unknown) => {

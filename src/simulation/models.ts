@@ -71,7 +71,7 @@ interface ObjectContent {
   readonly claims?: readonly string[]
 }
 
-function plannedObject(id: string, { text, children = [], claims = [] }: ObjectContent): PlannedObject {
+export function plannedObject(id: string, { text, children = [], claims = [] }: ObjectContent): PlannedObject {
   const members = {
     id,
     text,

@@ -6,6 +6,10 @@ interface Planned {
   readonly atMs: number
   readonly server: number
   readonly projectId: string
+  /** The server dies so long after it began with this. */
+  readonly crashAfterMs?: number
+  /** The server stands still so long after it began with this, for so long. */
+  readonly sleep?: { readonly afterMs: number; readonly durationMs: number }
 }
 
 /**
@@ -30,6 +34,8 @@ export interface PlannedDownload extends Planned {
   readonly rootId: string
   readonly form: 'records' | 'gzip' | 'identity' | 'deltas'
   readonly haveRootId: string | undefined
+  /** The client rests for so long after each piece. */
+  readonly pauseMs?: number
 }
 
 export interface PlannedLookUp extends Planned {
@@ -83,10 +89,14 @@ export interface PlannedRestoration extends Planned {
   readonly kind: 'restore'
 }
 
-/** Time passes while nobody asks for anything: so many epochs of the store. */
+/**
+ * Time passes while nobody asks for anything: so many epochs of the store, and then a while. What was planned before
+ * has ended, and what is planned behind waits.
+ */
 export interface PlannedAge extends Planned {
   readonly kind: 'age'
   readonly epochs: number
+  readonly waitMs?: number
 }
 
 /** All servers are stopped, and an operator checks the storage, or has its records written anew. */
@@ -122,6 +132,6 @@ export type ServedOperation = Exclude<Operation, PlannedRestart | PlannedMainten
 /** The operation without its place. */
 export type Unplaced = Operation extends infer O
   ? O extends Operation
-    ? Omit<O, keyof Planned> & { projectId: string }
+    ? Omit<O, 'index' | 'atMs' | 'server'>
     : never
   : never

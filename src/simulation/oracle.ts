@@ -33,10 +33,15 @@ export class ProjectOracle {
   readonly #uploads: Upload[] = []
   readonly #removals: Removal[] = []
   readonly #sightings = new Map<string, Sighting[]>()
+  /** When an object could not be read. */
+  readonly #absences = new Map<string, Span[]>()
+  readonly #rootsIn: CollectionParts['rootsIn']
+  #isLost = false
 
   /** `clock` counts the moments of all projects. `rootsIn` names the roots that are kept for certain in a span. */
   constructor(clock: OracleClock, rootsIn: CollectionParts['rootsIn']) {
     this.#clock = clock
+    this.#rootsIn = rootsIn
     const { epochsMax } = clock
     this.collections = new CollectionBook({ uploads: () => this.#uploads, rootsIn, epochsMax })
   }
@@ -68,6 +73,7 @@ export class ProjectOracle {
 
   /** Whether everybody who reads the object in this span must find it. */
   isThere(id: string, span: Span): boolean {
+    if (this.#isLost) return false
     const isSafe = (evidence: Span, condemnedAfter?: number): boolean =>
       evidence.end < span.start &&
       !this.isRemovedWithin(evidence, span) &&
@@ -75,7 +81,9 @@ export class ProjectOracle {
     return (
       this.#uploads.some(
         (upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload, upload.start),
-      ) || (this.#sightings.get(id) ?? []).some((sighting) => isSafe(sighting))
+      ) ||
+      (this.#sightings.get(id) ?? []).some((sighting) => isSafe(sighting)) ||
+      this.#rootsIn(span).some(({ rootId }) => rootId === id)
     )
   }
 
@@ -83,6 +91,7 @@ export class ProjectOracle {
   saw(id: string, text: string | undefined, span: Span): void {
     const sources = this.#uploads.filter((upload) => upload.texts.has(id) && this.#mayBeThere(upload, span))
     if (sources.length === 0) throw new Violation(`${id} is there, and no upload that is left brought it`)
+    if (this.#isGone(id, span)) throw new Violation(`${id} is there again, and nobody brought it`)
     if (text !== undefined) this.#checkText(id, text, span, sources)
     const seen = this.#sightings.get(id) ?? []
     this.#sightings.set(id, seen)
@@ -94,9 +103,22 @@ export class ProjectOracle {
     if (this.isThere(id, span)) throw new Violation(`${id} is absent, though it was acknowledged or seen before`)
   }
 
+  /** The object could not be read: it is not there before somebody brings it again. Throws as `sawNot` does. */
+  sawGone(id: string, span: Span): void {
+    this.sawNot(id, span)
+    const absences = this.#absences.get(id) ?? []
+    this.#absences.set(id, absences)
+    if (absences.length < 64) absences.push({ ...span })
+  }
+
   /** The object was reported as not held: it is absent, or condemned. Throws `Violation` if it must be live. */
   sawNotHeld(id: string, span: Span): void {
     if (!this.collections.mayBeCondemned(id, span)) this.sawNot(id, span)
+  }
+
+  /** How often somebody tried to remove the project. */
+  get removals(): number {
+    return this.#removals.length
   }
 
   /** Whether the project may have been removed since the beginning of this span. */
@@ -121,9 +143,16 @@ export class ProjectOracle {
     )
   }
 
+  /** An operator was told that data is lost: nothing must be there any more. */
+  lost(): void {
+    this.#isLost = true
+  }
+
   /** The records were written anew: of several texts of one id another one may count now. */
   reindexed(): void {
     for (const sightings of this.#sightings.values()) for (const sighting of sightings) sighting.text = undefined
+    // What was freed is still in its pack.
+    this.#absences.clear()
   }
 
   /**
@@ -170,6 +199,18 @@ export class ProjectOracle {
     }
   }
 
+  /** Whether the object was absent before, and every upload that brings it had been acknowledged by then. */
+  #isGone(id: string, span: Span): boolean {
+    const brought = this.#uploads.filter(
+      (upload) => upload.texts.has(id) && upload.outcome !== 'refused' && upload.start < span.end,
+    )
+    return (this.#absences.get(id) ?? []).some(
+      (absence) =>
+        absence.end < span.start &&
+        brought.every(({ outcome, end }) => outcome === 'acknowledged' && end < absence.start),
+    )
+  }
+
   /** From the first moment at which all of these can have been there. */
   #momentOf(texts: ReadonlyMap<string, string>, span: Span): Span {
     const firstStart = (id: string): number =>
@@ -201,7 +242,7 @@ export class ProjectOracle {
     for (const sighting of this.#sightings.get(id) ?? []) {
       if (sighting.text === undefined || sighting.text === text) continue
       const [earlier, later] = sighting.start < span.start ? [sighting, span] : [span, sighting]
-      if (!this.isRemovedWithin(earlier, later) && !this.collections.mayBeCondemned(id, later))
+      if (!this.isRemovedWithin(earlier, later) && !this.collections.mayHaveBeenCondemned(id, later))
         throw new Violation(`${id} has another text than it was seen to have`)
     }
   }

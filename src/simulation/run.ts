@@ -23,11 +23,19 @@ export interface RunResult {
   readonly digest: string
 }
 
+/** What an operation waits for, and when that was planned. */
+interface Before {
+  readonly ended: Promise<void>
+  readonly atMs: number
+}
+
 /** When a client gives up, and when an operator kills a server that has not even answered that. */
 const PATIENCE_MS = 60_000
 const LAST_ANSWER_MS = 90_000
 /** How long a stopping server may finish its work. */
 const GRACE_MS_MAX = 2_000
+/** A living server has applied by then what another one left. */
+const MADE_UP_MS = 180_000
 const CRASHED = new Error('the server crashed')
 /** The server sleeps, and its client has gone. */
 const GIVEN_UP = new Error('the client has gone')
@@ -59,7 +67,7 @@ class Run {
 
   async toEnd(): Promise<string | undefined> {
     try {
-      await this.#phase(this.#world.plan.operations.map((operation) => this.#perform(operation)))
+      await this.#phase(this.#inOrder())
       this.#world.faults.stop()
       await this.#phase([this.#endLives()])
       await this.#phase([new AtRest(this.#world).look()])
@@ -79,13 +87,27 @@ class Run {
     if (this.#world.violation !== undefined) throw new Violation(this.#world.violation)
   }
 
-  async #perform(operation: Operation): Promise<void> {
+  /** Begins each operation in its time. Nothing passes an operation that lets time pass. */
+  #inOrder(): Promise<void>[] {
+    const work: Promise<void>[] = []
+    let before: Before = { ended: Promise.resolve(), atMs: 0 }
+    for (const operation of this.#world.plan.operations) {
+      const { kind, atMs } = operation
+      const ended = kind === 'age' ? Promise.all(work).then(() => undefined) : before.ended
+      work.push(this.#perform(operation, { ended, atMs: before.atMs }))
+      if (kind === 'age') before = { ended: work[work.length - 1], atMs }
+    }
+    return work
+  }
+
+  async #perform(operation: Operation, before: Before): Promise<void> {
     const server = this.#world.servers[operation.server % this.#world.servers.length]
-    await this.#world.sleep(operation.atMs)
+    await before.ended
+    await this.#world.sleep(operation.atMs - before.atMs)
     await this.#maintenance.over(() => server.up())
     if (operation.kind === 'restart') return this.#world.stop(server, this.#world.random.below(GRACE_MS_MAX))
     if (operation.kind === 'maintenance') return this.#maintenance.perform(operation.task)
-    if (operation.kind === 'age') return this.#maintenance.age(operation.epochs)
+    if (operation.kind === 'age') return this.#maintenance.age(operation.epochs, operation.waitMs ?? 0)
     return this.#maintenance.during(() => this.#serve(operation, server))
   }
 
@@ -99,6 +121,7 @@ class Run {
     const impatience = this.#world.clients.setTimer(PATIENCE_MS, () => {
       void life.environment.whenAwake(() => patience.abort(new Error('the client gave up')))
     })
+    this.#disturb(operation, server, life)
     const killer = this.#world.clients.setTimer(LAST_ANSWER_MS, () => {
       if (life.environment.hasSlept) giveUp()
       else if (this.#world.faults.fired.has('hang')) life.kill()
@@ -117,6 +140,23 @@ class Run {
     await Promise.race([work, gone]).catch(() => undefined)
     impatience.cancel()
     killer.cancel()
+  }
+
+  /** The server dies or stands still in the middle of the operation, where that is planned. */
+  #disturb({ crashAfterMs, sleep }: ServedOperation, server: SimulatedServer, { environment }: ServerLife): void {
+    const { clients, faults } = this.#world
+    if (crashAfterMs !== undefined)
+      clients.setTimer(crashAfterMs, () => {
+        if (!environment.isAlive) return
+        faults.happened('crash')
+        server.crash()
+      })
+    if (sleep !== undefined)
+      clients.setTimer(sleep.afterMs, () => {
+        if (!environment.isAlive) return
+        faults.happened('sleep')
+        environment.sleep(sleep.durationMs)
+      })
   }
 
   #act(operation: ServedOperation, to: Destination): Promise<unknown> {
@@ -174,7 +214,18 @@ class Run {
     }
   }
 
+  /** Every server is started anew, or all but one die, and that one makes up for what they have left. */
   async #endLives(): Promise<void> {
+    const { fired } = this.#world.faults
+    const living = this.#world.servers.filter(({ isAwake }) => isAwake)
+    const isLeft = living.length > 0 && !fired.has('hang') && !fired.has('flip') && this.#world.random.chance(0.5)
+    const [left] = living
+    // A service whose start failed stays so.
+    if (isLeft && (await isReady(left.life()))) {
+      for (const server of this.#world.servers) if (server !== left) server.crash()
+      await this.#world.sleep(MADE_UP_MS)
+      return
+    }
     for (const server of this.#world.servers) {
       if (this.#world.random.chance(0.5)) server.crash()
       else await this.#world.stop(server, GRACE_MS_MAX)
@@ -189,6 +240,13 @@ function unlessCrashed<T>(life: ServerLife, work: Promise<T>): Promise<T> {
     throw CRASHED
   })
   return Promise.race([work, crashed])
+}
+
+async function isReady({ service }: ServerLife): Promise<boolean> {
+  return service.ready().then(
+    () => true,
+    () => false,
+  )
 }
 
 function nameOf({ kind, index }: Operation): string {

@@ -36,7 +36,7 @@ export class Scheduler {
   #digest = 0
 
   /** A run of more than `stepsMax` steps is taken for one that never ends. */
-  constructor(random: Random, { stepsMax = 1_000_000 }: { readonly stepsMax?: number } = {}) {
+  constructor(random: Random, { stepsMax = 400_000 }: { readonly stepsMax?: number } = {}) {
     this.#random = random
     this.#stepsMax = stepsMax
   }

@@ -70,6 +70,11 @@ export class SimulatedServer {
     return this.#life
   }
 
+  /** Whether a process is alive that never slept. */
+  get isAwake(): boolean {
+    return this.#life?.environment.isAlive === true && !this.#life.environment.hasSlept
+  }
+
   /** Resolves when the machine is up again after the last crash. */
   up(): Promise<void> {
     return this.#upAgain

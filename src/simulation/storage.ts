@@ -117,7 +117,9 @@ export class SimulatedStorage {
       const { bytes, modifiedAtMs } = this.#blobs.get(name) as StoredBlob
       this.#blobs.set(name, { bytes: flipped(bytes, random), modifiedAtMs })
     } else if (records.length > 0) {
-      const { key, value } = random.pick(records)
+      // Of each kind as often: there are far more objects than projects.
+      const kind = random.pick([...new Set(records.map(({ key }) => key[0]))])
+      const { key, value } = random.pick(records.filter(({ key }) => key[0] === kind))
       this.#records.set(text(key), text(flipped(value, random)))
     }
     return true

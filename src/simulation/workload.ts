@@ -1,6 +1,12 @@
 import { conflicting, planModel, type PlannedModel, type PlannedObject, type PlannedVersion } from './models.ts'
 import type { Operation, PlannedUpload, Unplaced } from './operations.ts'
 import type { Random } from './random.ts'
+import { planStory } from './stories.ts'
+
+/** What comes last comes so many places behind the last version. */
+const PLACES_BEHIND = 20
+/** The share of runs that tell a story besides. */
+const STORY_SHARE = 0.3
 
 /** The actions of clients in one run. */
 export function planOperations(
@@ -30,11 +36,17 @@ export function planOperations(
   if (random.chance(0.35)) placed.push(...compactionsOf(random, models, last))
   if (random.chance(0.35)) placed.push(...collectionsOf(random, models, last))
   if (random.chance(0.08)) placed.push({ place: anywhere(), operation: maintenanceOf(random, projects[0]) })
-  const unplaced = placed.sort((one, other) => one.place - other.place).map(({ operation }) => operation)
+  if (random.chance(STORY_SHARE)) {
+    const { model, steps, isLast } = planStory(random.fork('story'), random.pick(projects))
+    const first = isLast ? last + PLACES_BEHIND : anywhere() + 0.5
+    placed.push(...steps.map((step, at) => ({ ...step, place: first + at / 1_000 })))
+    models.push(model)
+  }
+  const unplaced = placed.sort((one, other) => one.place - other.place)
   const everyMs = random.pick([2, 10, 30, 100, 400])
   let atMs = 0
-  const operations = unplaced.map((operation, index): Operation => {
-    atMs += random.below(everyMs * 2)
+  const operations = unplaced.map(({ operation, gapMs }, index): Operation => {
+    atMs += gapMs ?? random.below(everyMs * 2)
     return { ...operation, index, atMs, server: random.below(servers) }
   })
   return { models, operations }
@@ -43,6 +55,8 @@ export function planOperations(
 interface Placed {
   readonly place: number
   readonly operation: Unplaced
+  /** How long after the operation before it begins; drawn by default. */
+  readonly gapMs?: number
 }
 
 /**

@@ -92,12 +92,16 @@ export class World {
   }
 
   /** A process beside the servers, with a guarded connection to the storage. */
-  process(name: string, onCrash: () => void): { process: SimulatedProcess; connection: Connection; end: () => void } {
+  process(
+    name: string,
+    onCrash: () => void,
+    storage?: SimulatedStorage,
+  ): { process: SimulatedProcess; connection: Connection; end: () => void } {
     const process = new SimulatedProcess(name, this.scheduler, this.random.fork(name))
     const { scheduler, faults, random } = this
     let end = (): void => undefined
     const over = new Promise<void>((resolve) => (end = resolve))
-    const raw = this.#connect({ scheduler, faults, process, random, onCrash }, over)
+    const raw = this.#connect({ scheduler, faults, process, random, onCrash }, over, storage)
     const { records, blobs } = asGuarded(raw)
     return { process, connection: { records, blobs, close: () => raw.close(), sever: () => raw.sever() }, end }
   }
@@ -115,6 +119,7 @@ export class World {
       fired: this.faults.fired,
       isRestarted: this.#restarts > 0,
       isReindexed: this.isReindexed,
+      isCollected: [...this.projects.values()].some(({ oracle }) => !oracle.collections.isEmpty),
       isRemoved,
       ...(operation === undefined ? {} : { operation }),
     })
@@ -140,9 +145,9 @@ export class World {
     end()
   }
 
-  /** Bytes of everything that is stored. */
-  async sizeBytes(): Promise<number> {
-    const { connection, end } = this.process('size', () => undefined)
+  /** Bytes of everything that is stored here, or in another storage. */
+  async sizeBytes(storage?: SimulatedStorage): Promise<number> {
+    const { connection, end } = this.process('size', () => undefined, storage)
     let bytes = 0
     for await (const entries of connection.records.range({ gte: new Uint8Array(1), lt: Uint8Array.of(0xff) }))
       for (const { key, value } of entries) bytes += key.length + value.length

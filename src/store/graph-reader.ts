@@ -8,20 +8,18 @@ import type {
   ObjectSelector,
   SignalOptions,
 } from '../object/graph-store.ts'
-import { isObjectId, OBJECT_ID_BYTES_MAX } from '../object/id.ts'
 import { IdSet } from '../object/id-set.ts'
-import { type HaveOutcome, MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
+import type { HaveOutcome, Selection } from '../object/selection.ts'
 import { StowageError } from '../errors.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { countObjects, isCompleteSinceRoot, placesDigest, withoutClosures, type Closure } from './closure/closure.ts'
 import type { MemoryBudget, MemoryLease, Party } from '../memory/memory-budget.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
+import { ListFinder, readListed } from './closure/list-finder.ts'
 import { ListSelection } from './closure/list-selection.ts'
-import { PlacedObjects } from './closure/placed-objects.ts'
 import { type FoundRoot, SharedWalks } from './closure/shared-walks.ts'
-import { locate, LOOKUP_KEYS, type ObjectLocation, readObjects } from './records/locator.ts'
-import type { ObjectRecord } from './records/object-record.ts'
+import { locate, LOOKUP_KEYS, type ObjectLocation } from './records/locator.ts'
 import { isRetired } from './records/pack-record.ts'
 import type { PackCatalog } from './records/pack-catalog.ts'
 import type { ProjectView } from './records/project-view.ts'
@@ -37,6 +35,8 @@ const DELTAS_SHARE_MAX = 0.8
  * hold it up.
  */
 const PLAN_WAIT_MS = { min: 50, max: 500 }
+/** The plan of a larger closure takes longer than its walk: the first byte does not wait for it. */
+const AWAITED_OBJECTS_MAX = 20_000
 
 export interface GraphReaderParts {
   readonly records: RecordStore
@@ -70,30 +70,18 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const held = new Uint8Array(ids.size)
     const project = await viewProject(this.#parts.records, projectId, signal)
     if (project === undefined) return held
-    for await (const { first, found } of this.#found(project, ids, signal)) {
+    for (let first = 0; first < ids.size; first += LOOKUP_KEYS) {
+      const asked = Array.from({ length: Math.min(LOOKUP_KEYS, ids.size - first) }, (_, i) => first + i)
+      const found = await readListed(this.#parts, project, ids, asked, signal)
       for (const [i, record] of found.entries()) held[first + i] = record?.state === 'live' ? 1 : 0
     }
     return held
   }
 
   async select(projectId: string, ids: IdSet, { signal }: SignalOptions): Promise<Selection> {
-    const { records } = this.#parts
-    const missing = new IdSet()
-    let missingCount = 0
-    let textBytes = 0
-    const packs = new Map<number, PlacedObjects>()
-    const project = (await viewProject(records, projectId, signal)) ?? noProject(projectId)
-    for await (const { first, found } of this.#found(project, ids, signal)) {
-      for (const [i, record] of found.entries()) {
-        if (record !== undefined) {
-          const placed = packs.get(record.sequence) ?? new PlacedObjects()
-          packs.set(record.sequence, placed)
-          placed.add(ids.bytesAt(first + i), record)
-          textBytes += record.textBytes
-        } else if (missingCount++ < MISSING_IDS_TOLD_MAX) addTellable(missing, ids.bytesAt(first + i))
-      }
-    }
-    return new ListSelection(this.#parts, { project, packs, missing, missingCount, textBytes })
+    const project = (await viewProject(this.#parts.records, projectId, signal)) ?? noProject(projectId)
+    const listed = await new ListFinder(this.#parts, project, ids, signal).find()
+    return new ListSelection(this.#parts, listed)
   }
 
   async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
@@ -109,7 +97,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
     if (plan !== undefined && !plan.use.isRetired)
       return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
-    return this.#closureAnew(root, closures, variant, have, signal)
+    return this.#closureAnew(root, closures, variant, have, options)
   }
 
   /**
@@ -142,7 +130,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     subtracted: readonly Closure[],
     variant: string,
     have: readonly HaveOutcome[] | undefined,
-    signal: AbortSignal,
+    { signal, needsPlan = false }: ClosureOptions,
   ): Promise<Selection> {
     const { plans, catalog, reader, closing, environment, onPlanFailed } = this.#parts
     const { rootId } = root
@@ -162,7 +150,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       if (code !== 'overloaded' && code !== 'not_found') onPlanFailed(error)
     })
     const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, environment.monotonicMs() - beganAtMs))
-    const plan = await inTime(making, waitMs, environment)
+    const isAwaited = needsPlan || countObjects(packs) <= AWAITED_OBJECTS_MAX
+    const plan = isAwaited ? await inTime(making, waitMs, environment) : undefined
     signal.throwIfAborted()
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, catalog, reader, project, have)
     const facts = { missing: closure.missing, closureDigest: closure.digest, have }
@@ -228,6 +217,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return root === undefined ? undefined : this.#closureOf(root, signal)
   }
 
+  /** The same, where each object lies now: a plan names an object where it was, until a collection tells otherwise. */
+  async walkedClosureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
+    const root = await this.#findRoot(projectId, rootId, { signal })
+    return root === undefined ? undefined : (await this.#walks.walk(root, signal)).closure
+  }
+
   async #closureOf(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const plan = await this.#parts.plans.find(root.project, root.rootId, '', signal)
     const planned = plan?.tables.closure
@@ -255,35 +250,6 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const [location] = await locate(records, project, [Buffer.from(rootId, 'utf8')], signal)
     return location === undefined ? undefined : { project, rootId, location, party: partyOf(projectId, memory) }
   }
-
-  /**
-   * The records of the objects of a list, some at a time. Lists come from clients: a text that can never be an id is
-   * held nowhere, and no store is asked for it.
-   */
-  async *#found(
-    project: ProjectView,
-    ids: IdSet,
-    signal: AbortSignal,
-  ): AsyncGenerator<{ readonly first: number; readonly found: readonly (ObjectRecord | undefined)[] }> {
-    for (let first = 0; first < ids.size; first += LOOKUP_KEYS) {
-      const count = Math.min(LOOKUP_KEYS, ids.size - first)
-      const possible: Uint8Array[] = []
-      const places: number[] = []
-      for (let i = 0; i < count; i++) {
-        const id = ids.bytesAt(first + i)
-        if (isObjectId(id)) places[possible.push(id) - 1] = i
-      }
-      const found = Array.from<ObjectRecord | undefined>({ length: count })
-      const read = possible.length === 0 ? [] : await readObjects(this.#parts.records, project, possible, signal)
-      for (const [k, record] of read.entries()) found[places[k]] = record
-      yield { first, found }
-    }
-  }
-}
-
-/** An id of megabytes is counted, and not repeated. */
-function addTellable(missing: IdSet, id: Uint8Array): void {
-  if (id.length <= OBJECT_ID_BYTES_MAX) missing.add(id)
 }
 
 function haveOutcome(

@@ -1,10 +1,11 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { chownSync, readdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { type Access, type Principal } from '../../src/access/access.ts'
 import { tokenKeyRing } from '../../src/access/token-keys.ts'
-import { accessFromFolder, issueToken, listTokens } from '../../src/access/token-store.ts'
+import { storedAccess, issueToken, listTokens } from '../../src/access/token-store.ts'
 import {
   damagedKeys,
   heldKeys,
@@ -12,7 +13,7 @@ import {
   readKeys,
   removeEndedKeys,
   rotateKey,
-} from '../../src/data-folder/key-ring.ts'
+} from '../../src/credentials/key-ring.ts'
 import type { StowageError } from '../../src/errors.ts'
 import { eventually } from '../support/patience.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -30,7 +31,9 @@ function present(access: Access<unknown>, token: string): Promise<Principal | un
 }
 
 async function issued(folder: string, ttlSeconds = 7_200): Promise<string> {
-  return (await issueToken(folder, { projects: new Map([['demo', 'read']]), subject: 'ada', ttlSeconds })).token
+  return (
+    await issueToken(folderCredentials(folder), { projects: new Map([['demo', 'read']]), subject: 'ada', ttlSeconds })
+  ).token
 }
 
 function isoIn(ms: number): string {
@@ -40,15 +43,15 @@ function isoIn(ms: number): string {
 test('a running service accepts a new key, and accepts tokens of the old one until its end date', async (context) => {
   const folder = dataFolder(context)
   let addedMs = 0
-  const access = await accessFromFolder(folder, { clock: { now: () => Date.now() + addedMs } })
+  const access = await storedAccess(folderCredentials(folder), { clock: { now: () => Date.now() + addedMs } })
   const before = await issued(folder)
   assert.ok(await present(access, before))
-  const [current, previous] = await rotateKey(tokenKeyRing(folder), isoIn(HOUR_MS))
+  const [current, previous] = await rotateKey(tokenKeyRing(folderCredentials(folder)), isoIn(HOUR_MS))
   assert.notEqual(current.id, previous.id)
   const after = await issued(folder)
   await eventually(async () => (await present(access, after)) !== undefined, 'the new key is taken up')
   assert.ok(await present(access, before), 'the old token holds')
-  assert.ok(await present(await accessFromFolder(folder), before), 'over a restart, too')
+  assert.ok(await present(await storedAccess(folderCredentials(folder)), before), 'over a restart, too')
   addedMs = HOUR_MS + 1_000
   assert.equal(await present(access, before), undefined)
   assert.ok(await present(access, after))
@@ -59,20 +62,24 @@ test('the token list shows that a token ends with its key', async (context) => {
   await issued(folder, 60)
   await issued(folder, 7_200)
   const end = isoIn(HOUR_MS)
-  await rotateKey(tokenKeyRing(folder), end)
+  await rotateKey(tokenKeyRing(folderCredentials(folder)), end)
   await issued(folder, 7_200)
-  const listed = await listTokens(folder)
+  const listed = await listTokens(folderCredentials(folder))
   assert.deepEqual(
     listed.map(({ state }) => state),
     ['valid', 'valid', 'valid'],
   )
   assert.equal(listed.filter(({ expiresAt }) => expiresAt === end).length, 1)
   const later = { now: () => Date.now() + HOUR_MS + 1_000 }
-  assert.deepEqual((await listTokens(folder, later)).map(({ state }) => state).sort(), ['expired', 'expired', 'valid'])
+  assert.deepEqual((await listTokens(folderCredentials(folder), later)).map(({ state }) => state).sort(), [
+    'expired',
+    'expired',
+    'valid',
+  ])
 })
 
 test('a later rotation never lengthens the life of an older key', async (context) => {
-  const ring = tokenKeyRing(dataFolder(context))
+  const ring = tokenKeyRing(folderCredentials(dataFolder(context)))
   const [soon, late] = [isoIn(HOUR_MS), isoIn(9 * HOUR_MS)]
   await rotateKey(ring, soon)
   const lengthened = await rotateKey(ring, late)
@@ -95,14 +102,14 @@ test('a later rotation never lengthens the life of an older key', async (context
 })
 
 test('of many concurrent rotations, the losing ones report it and change nothing', async (context) => {
-  const ring = tokenKeyRing(dataFolder(context))
+  const ring = tokenKeyRing(folderCredentials(dataFolder(context)))
   await readKeys(ring)
   const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => rotateKey(ring, isoIn(HOUR_MS))))
   const lost = outcomes.filter((outcome) => outcome.status === 'rejected')
   assert.ok(lost.every(({ reason }) => (reason as StowageError).code === 'conflict'))
   assert.equal((await heldKeys(ring)).length, 1 + outcomes.length - lost.length)
-  for (const name of readdirSync(join(ring.dataFolder, 'access')))
-    assert.equal(statSync(join(ring.dataFolder, 'access', name)).mode & 0o077, 0, name)
+  for (const name of readdirSync(join(ring.credentials.place, 'access')))
+    assert.equal(statSync(join(ring.credentials.place, 'access', name)).mode & 0o077, 0, name)
 })
 
 test(
@@ -110,7 +117,7 @@ test(
   { skip: process.getuid?.() !== 0 && 'only root can give a folder away' },
   async (context) => {
     const folder = dataFolder(context)
-    const ring = tokenKeyRing(folder)
+    const ring = tokenKeyRing(folderCredentials(folder))
     const before = await readKeys(ring)
     chownSync(join(folder, 'access'), 4_711, 4_711)
     await assert.rejects(rotateKey(ring, isoIn(HOUR_MS)), {
@@ -122,21 +129,21 @@ test(
 )
 
 test('a key ring holds a bounded number of keys', async (context) => {
-  const ring = tokenKeyRing(dataFolder(context))
+  const ring = tokenKeyRing(folderCredentials(dataFolder(context)))
   for (let count = 1; count < 16; count++) await rotateKey(ring, isoIn(HOUR_MS))
   await assert.rejects(rotateKey(ring, isoIn(HOUR_MS)), { code: 'conflict', message: /key has 16 keys/ })
-  const access = await accessFromFolder(ring.dataFolder)
-  assert.ok(await present(access, await issued(ring.dataFolder)))
+  const access = await storedAccess(ring.credentials)
+  assert.ok(await present(access, await issued(ring.credentials.place)))
 })
 
 test('unreadable keys refuse every token, and damage of any key is detected', async (context) => {
   const folder = dataFolder(context)
-  const ring = tokenKeyRing(folder)
+  const ring = tokenKeyRing(folderCredentials(folder))
   await rotateKey(ring, isoIn(HOUR_MS))
   const token = await issued(folder)
   const path = join(folder, 'access/key.2')
   const whole = readFileSync(path, 'utf8')
-  const access = await accessFromFolder(folder)
+  const access = await storedAccess(folderCredentials(folder))
   unlinkSync(path)
   writeFileSync(path, whole.replace('key', 'kex'))
   await assert.rejects(present(access, token), (error: StowageError) => error.code === 'access_unavailable')

@@ -1,13 +1,14 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { decodeJwt } from 'jose'
 import { type Access, claimAuthorize, type Principal, type AccessRight } from '../../src/access/access.ts'
-import { seal } from '../../src/data-folder/sealed.ts'
+import { seal } from '../../src/credentials/sealed.ts'
 import {
-  accessFromFolder,
-  damagedAccessFiles,
+  storedAccess,
+  damagedCredentials,
   issueToken,
   listTokens,
   revokeToken,
@@ -39,8 +40,11 @@ async function present(access: Access<unknown>, token: string): Promise<Principa
 
 test('only the folder that issued a token accepts it, with its rights', async (context) => {
   const [folder, other] = [dataFolder(context), dataFolder(context)]
-  const { token, record } = await issueToken(folder, request({ a: 'read', b: 'write', ['__proto__']: 'read' }))
-  const principal = await present(await accessFromFolder(folder), token)
+  const { token, record } = await issueToken(
+    folderCredentials(folder),
+    request({ a: 'read', b: 'write', ['__proto__']: 'read' }),
+  )
+  const principal = await present(await storedAccess(folderCredentials(folder)), token)
   assert.ok(principal)
   assert.deepEqual([principal.subject, principal.tokenId], ['ada', record.jti])
   const rights = ['a', 'b', '__proto__', 'c'].map((id) => [
@@ -53,7 +57,7 @@ test('only the folder that issued a token accepts it, with its rights', async (c
     [true, false],
     [false, false],
   ])
-  assert.equal(await present(await accessFromFolder(other), token), undefined)
+  assert.equal(await present(await storedAccess(folderCredentials(other)), token), undefined)
 })
 
 test(
@@ -61,7 +65,7 @@ test(
   { skip: process.platform === 'win32' },
   async (context) => {
     const folder = dataFolder(context)
-    const { token } = await issueToken(folder, request())
+    const { token } = await issueToken(folderCredentials(folder), request())
     const mode = (path: string): number => statSync(join(folder, path)).mode & 0o777
     assert.deepEqual(['', 'access', 'access/tokens', 'access/revoked'].map(mode), [0o700, 0o700, 0o700, 0o700])
     const files = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -77,25 +81,28 @@ test(
 
 test('many concurrent first uses agree on one key and lose no entry', async (context) => {
   const folder = dataFolder(context)
-  const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(folder, request())))
-  const access = await accessFromFolder(folder)
+  const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(folderCredentials(folder), request())))
+  const access = await storedAccess(folderCredentials(folder))
   for (const { token } of issued) assert.ok(await present(access, token))
-  const listed = await listTokens(folder)
+  const listed = await listTokens(folderCredentials(folder))
   assert.deepEqual(listed.map(({ jti }) => jti).sort(), issued.map(({ record }) => record.jti).sort())
   assert.deepEqual(readdirSync(join(folder, 'access')).sort(), ['key', 'revoked', 'tokens'])
 })
 
 test('a revocation takes effect soon, even for a token that was just accepted', async (context) => {
   const folder = dataFolder(context)
-  const [kept, revoked] = await Promise.all([issueToken(folder, request()), issueToken(folder, request())])
-  const access = await accessFromFolder(folder)
+  const [kept, revoked] = await Promise.all([
+    issueToken(folderCredentials(folder), request()),
+    issueToken(folderCredentials(folder), request()),
+  ])
+  const access = await storedAccess(folderCredentials(folder))
   assert.ok(await present(access, revoked.token))
-  await revokeToken(folder, revoked.record.jti)
-  await revokeToken(folder, revoked.record.jti)
+  await revokeToken(folderCredentials(folder), revoked.record.jti)
+  await revokeToken(folderCredentials(folder), revoked.record.jti)
   await eventually(async () => (await present(access, revoked.token)) === undefined, 'the revocation is seen')
   assert.ok(await present(access, kept.token))
   assert.deepEqual(
-    new Map((await listTokens(folder)).map(({ jti, state }) => [jti, state])),
+    new Map((await listTokens(folderCredentials(folder))).map(({ jti, state }) => [jti, state])),
     new Map([
       [kept.record.jti, 'valid'],
       [revoked.record.jti, 'revoked'],
@@ -105,8 +112,8 @@ test('a revocation takes effect soon, even for a token that was just accepted', 
 
 test('unreadable revocations refuse every token', async (context) => {
   const folder = dataFolder(context)
-  const { token } = await issueToken(folder, request())
-  const access = await accessFromFolder(folder)
+  const { token } = await issueToken(folderCredentials(folder), request())
+  const access = await storedAccess(folderCredentials(folder))
   rmSync(join(folder, 'access/revoked'), { recursive: true })
   for (let round = 0; round < 2; round++)
     await assert.rejects(present(access, token), (error: StowageError) => error.code === 'access_unavailable')
@@ -114,10 +121,10 @@ test('unreadable revocations refuse every token', async (context) => {
 
 test('only ids of issued tokens can be revoked', async (context) => {
   const folder = dataFolder(context)
-  await issueToken(folder, request())
+  await issueToken(folderCredentials(folder), request())
   for (const jti of ['', 'x', '../key', '0'.repeat(32), '0'.repeat(31), `${'0'.repeat(32)}\n`]) {
     await assert.rejects(
-      revokeToken(folder, jti),
+      revokeToken(folderCredentials(folder), jti),
       (error: StowageError) => error.code === 'not_found',
       JSON.stringify(jti),
     )
@@ -129,21 +136,24 @@ test('tokens expire to the second, and the next issue removes entries that expir
   const folder = dataFolder(context)
   let nowMs = Date.UTC(2030, 0, 1)
   const clock = { now: () => nowMs }
-  const { token, record } = await issueToken(folder, request({ demo: 'read' }, 60), clock)
-  await revokeToken(folder, record.jti)
-  const second = await issueToken(folder, request({ demo: 'read' }, 60), clock)
+  const { token, record } = await issueToken(folderCredentials(folder), request({ demo: 'read' }, 60), clock)
+  await revokeToken(folderCredentials(folder), record.jti)
+  const second = await issueToken(folderCredentials(folder), request({ demo: 'read' }, 60), clock)
   assert.equal(decodeJwt(token).exp, nowMs / 1_000 + 60)
   assert.deepEqual([record.issuedAt, record.expiresAt], ['2030-01-01T00:00:00.000Z', '2030-01-01T00:01:00.000Z'])
-  const access = await accessFromFolder(folder, { clock })
+  const access = await storedAccess(folderCredentials(folder), { clock })
   nowMs += 59_999
   assert.ok(await present(access, second.token))
   nowMs += 1
   assert.equal(await present(access, second.token), undefined)
-  assert.deepEqual((await listTokens(folder, clock)).map(({ state }) => state).sort(), ['expired', 'revoked'])
+  assert.deepEqual((await listTokens(folderCredentials(folder), clock)).map(({ state }) => state).sort(), [
+    'expired',
+    'revoked',
+  ])
   nowMs += 31 * DAY_MS
-  const third = await issueToken(folder, request(), clock)
+  const third = await issueToken(folderCredentials(folder), request(), clock)
   assert.deepEqual(
-    (await listTokens(folder, clock)).map(({ jti }) => jti),
+    (await listTokens(folderCredentials(folder), clock)).map(({ jti }) => jti),
     [third.record.jti],
   )
   assert.deepEqual(readdirSync(join(folder, 'access/revoked')), [])
@@ -169,17 +179,17 @@ test('invalid token requests are refused', async (context) => {
   ]
   for (const [change, code] of wrong) {
     await assert.rejects(
-      issueToken(folder, { ...request(), ...change }),
+      issueToken(folderCredentials(folder), { ...request(), ...change }),
       (error: StowageError) => error.code === code,
       JSON.stringify(change).slice(0, 80),
     )
   }
-  assert.deepEqual(await listTokens(folder), [])
+  assert.deepEqual(await listTokens(folderCredentials(folder)), [])
 })
 
 test('a damaged key is an error and never a weaker key', async (context) => {
   const folder = dataFolder(context)
-  await issueToken(folder, request())
+  await issueToken(folderCredentials(folder), request())
   const path = join(folder, 'access/key')
   const whole = readFileSync(path, 'utf8')
   assert.match(whole, /^[0-9a-f]{64}\n[0-9a-f]{8}\n$/)
@@ -196,17 +206,20 @@ test('a damaged key is an error and never a weaker key', async (context) => {
   ]) {
     writeFileSync(path, text)
     await assert.rejects(
-      accessFromFolder(folder),
+      storedAccess(folderCredentials(folder)),
       (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path),
     )
-    await assert.rejects(issueToken(folder, request()), (error: StowageError) => error.code === 'corrupt_data')
+    await assert.rejects(
+      issueToken(folderCredentials(folder), request()),
+      (error: StowageError) => error.code === 'corrupt_data',
+    )
     assert.equal((await damagedFiles(folder)).length, 1)
   }
 })
 
 test('any flipped bit in a token record is an error', async (context) => {
   const folder = dataFolder(context)
-  const { record } = await issueToken(folder, request())
+  const { record } = await issueToken(folderCredentials(folder), request())
   const path = join(folder, 'access/tokens', record.jti)
   const whole = readFileSync(path)
   for (const at of whole.keys()) {
@@ -216,7 +229,7 @@ test('any flipped bit in a token record is an error', async (context) => {
     assert.equal((await damagedFiles(folder)).length, 1)
     if (at % 20 === 0)
       await assert.rejects(
-        listTokens(folder),
+        listTokens(folderCredentials(folder)),
         (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path),
       )
   }
@@ -224,6 +237,7 @@ test('any flipped bit in a token record is an error', async (context) => {
 
 async function damagedFiles(folder: string): Promise<readonly string[]> {
   const messages: string[] = []
-  for await (const message of damagedAccessFiles(folder, [tokenKeyRing(folder)])) messages.push(message)
+  for await (const message of damagedCredentials(folderCredentials(folder), [tokenKeyRing(folderCredentials(folder))]))
+    messages.push(message)
   return messages
 }

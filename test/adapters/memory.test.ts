@@ -5,11 +5,12 @@ import { OrderedMap } from '../../adapters/memory/ordered-map.ts'
 import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
 
 describe('records in memory', () => {
-  for (const { name, run } of recordStoreConformance(() => memoryBackend().records)) test(name, run)
+  for (const { name, run } of recordStoreConformance(() => memoryBackend().records, { thorough: false }))
+    test(name, run)
 })
 
 describe('blobs in memory', () => {
-  for (const { name, run } of blobStoreConformance(() => memoryBackend().blobs)) test(name, run)
+  for (const { name, run } of blobStoreConformance(() => memoryBackend().blobs, { thorough: false })) test(name, run)
 })
 
 test('the ordered map agrees with a sorted array through thousands of changes', () => {

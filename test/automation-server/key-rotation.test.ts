@@ -1,11 +1,12 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { secretKeyRing } from '../../src/automation-server/secret-keys.ts'
-import { type SecretKey, secretKeysFromFolder } from '../../src/automation-server/index.ts'
-import { heldKeys, rotateKey } from '../../src/data-folder/key-ring.ts'
+import { type SecretKey, storedSecretKeys } from '../../src/automation-server/index.ts'
+import { heldKeys, rotateKey } from '../../src/credentials/key-ring.ts'
 import { eventually } from '../support/patience.ts'
 import { automated, definition, type Fixture, heldRun, reporting, withVersion } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -67,10 +68,10 @@ test('a running service accepts a new key and reseals all secrets with it', asyn
 
 test('an expired key is removed from the folder once it seals nothing', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-secret-keys-'))
-  const ring = secretKeyRing(folder)
+  const ring = secretKeyRing(folderCredentials(folder))
   const fixture = automated(t, {
     ...SWEEP,
-    secretKeys: secretKeysFromFolder(folder),
+    secretKeys: storedSecretKeys(folderCredentials(folder)),
     functions: [definition(reporting({ status: 'succeeded' }))],
   })
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -97,7 +98,7 @@ test('an expired key is removed from the folder once it seals nothing', async (t
 
 test('lost keys of a folder are not replaced while the service runs', async (t) => {
   const folder = temporaryFolder(t)
-  const source = secretKeysFromFolder(folder)
+  const source = storedSecretKeys(folderCredentials(folder))
   assert.equal((await source.read()).length, 1)
   await rm(join(folder, 'access/secrets-key'))
   await assert.rejects(async () => source.read(), {

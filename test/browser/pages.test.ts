@@ -147,7 +147,7 @@ browserTest(
   async ({ t, page }) => {
     const gate = new Gate()
     const site = await pagesSite(t, { gate })
-    await page.goto(`${site.url}${site.web.signInLink({ token: await tokenFor({ p: 'write' }) })}`)
+    await page.goto(`${site.url}${await site.web.signInLink({ token: await tokenFor({ p: 'write' }) })}`)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('link', { name: 'p', exact: true }).click()
     await makeAndRun(page, site, fillFormWrong)
@@ -293,7 +293,7 @@ async function lookAtEveryPage(
   look: (what: string) => Promise<void>,
 ): Promise<void> {
   const { url, extension, web } = site
-  await page.goto(`${url}${web.signInLink({ token: await tokenFor({ p: 'write' }) })}`)
+  await page.goto(`${url}${await web.signInLink({ token: await tokenFor({ p: 'write' }) })}`)
   await look('link')
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByRole('heading', { name: 'Projects' }).waitFor()

@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
@@ -49,7 +50,11 @@ async function followPage(t: TestContext, makeModel: MakeModel): Promise<Site> {
   const data = newDataFolder(t)
   const folder = join(data, '..', 'viewer')
   const port = await freePort()
-  const issued = await issueToken(data, { projects: new Map([['demo', 'write']]), subject: 'page', ttlSeconds: 3_600 })
+  const issued = await issueToken(folderCredentials(data), {
+    projects: new Map([['demo', 'write']]),
+    subject: 'page',
+    ttlSeconds: 3_600,
+  })
   const { line } = await startServer(t, ['--data', data, '--json', '--cors', `http://127.0.0.1:${port}`])
   const { url: server } = JSON.parse(line) as { readonly url: string }
   const [model, main] = await codeBlocks('viewer.md', 'js')

@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -83,7 +84,7 @@ class CrashedFolder {
     const folder = mkdtempSync(join(options.scratch, `${options.storage}-`))
     const data = join(folder, 'data')
     mkdirSync(data)
-    const { token } = await issueToken(data, {
+    const { token } = await issueToken(folderCredentials(data), {
       projects: new Map([['*', 'write']]),
       subject: 'crash test',
       ttlSeconds: 86_400,

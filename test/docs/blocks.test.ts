@@ -39,6 +39,9 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
   'docs/backup.md': { sh: { because: NEEDS_ROOT } },
   'docs/command-line.md': { '': { by: 'test/processes/transcripts.test.ts' } },
   'docs/deploy.md': { sh: { because: NEEDS_ROOT } },
+  'docs/benchmark.md': {
+    indented: { because: 'take minutes; test/processes/benchmark.test.ts measures the same rows on a small model' },
+  },
   'docs/client.md': { indented: { because: 'is the shape of a delta, with an ellipsis' } },
   'docs/hosts.md': {
     js: { by: 'test/recipes/recipes.test.ts' },

@@ -3,15 +3,16 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { CredentialSource } from '../../adapters/s3/credentials.ts'
 import { type S3BlobsOptions } from '../../adapters/s3/index.ts'
 import { S3Addresses } from '../../adapters/s3/place.ts'
 import { S3Client } from '../../adapters/s3/s3-client.ts'
-import { type Ending, temporaryFolder } from '../support/folder.ts'
+import { type Ending, folderInMemory } from '../support/folder.ts'
 import { eventually } from '../support/patience.ts'
+import { freePort } from './free-port.ts'
 
 /** `.ci/engines` builds them; `STOWAGE_TEST_S3` names another S3 engine of those that it builds. */
 const VERSIONS: Readonly<Record<string, string>> = {
@@ -26,9 +27,6 @@ const BUCKET = 'stowage-test'
 export interface S3Engine {
   readonly options: S3BlobsOptions
   readonly port: number
-  readonly folder: string
-  /** Requests without the adapter: to look at what it left. */
-  readonly client: S3Client
   start(): Promise<void>
   /** `SIGKILL`, at once. */
   kill(): Promise<void>
@@ -36,10 +34,9 @@ export interface S3Engine {
 
 export async function startS3Engine(ending: Ending): Promise<S3Engine> {
   const port = await freePort()
-  const folder = temporaryFolder(ending)
+  const folder = folderInMemory(ending)
   for (const name of ['data', 'metadata', 'home']) await mkdir(join(folder, name))
   const options: S3BlobsOptions = { endpoint: `http://127.0.0.1:${port}`, bucket: BUCKET, credentials: CREDENTIALS }
-  const client = s3TestClient(options)
   const running: { child?: ChildProcess } = {}
   const kill = async (): Promise<void> => {
     const { child } = running
@@ -51,15 +48,15 @@ export async function startS3Engine(ending: Ending): Promise<S3Engine> {
     running.child = spawnEngine(port, folder)
     await listens(running.child, port)
   }
-  ending.after(() => {
-    client.close()
-    void kill()
-  })
+  ending.after(() => void kill())
   await start()
+  const client = s3TestClient(options)
   await client.send({ method: 'PUT' })
-  return { options, port, folder, client, start, kill }
+  client.close()
+  return { options, port, start, kill }
 }
 
+/** Requests without the adapter: to look at what it left. */
 export function s3TestClient(options: S3BlobsOptions): S3Client {
   const credentials = new CredentialSource(options.credentials)
   return new S3Client({ addresses: new S3Addresses(options), credentials, signer: AwsV4Signer, timeoutMs: 10_000 })
@@ -71,15 +68,6 @@ export function engineProgram(name: string): string {
   const program = join(cache, 'stowage-engines', `${name}-${VERSIONS[name]}`, name)
   if (!existsSync(program)) throw new Error(`${program} is missing: run .ci/engines`)
   return program
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Resolves when something listens on the port; rejects when the process ends before. */

@@ -86,10 +86,10 @@ suite('the rule checker', () => {
       ],
     )
     assert.deepEqual(marked(run, 'ERROR'), idsOf(unrated))
-    assert.deepEqual(
-      run.annotations.map(({ category, message, metadata }) => [category, message, metadata]),
-      [['Fire Rating', 'There is no Fire Rating', null]],
-    )
+    // One for each batch of objects that has such walls.
+    assert.ok(run.annotations.length > 0)
+    for (const { category, message, metadata } of run.annotations)
+      assert.deepEqual([category, message, metadata], ['Fire Rating', 'There is no Fire Rating', null])
   })
 
   test('a lowest rating and a tolerated share give errors, warnings and valid walls', async (t) => {

@@ -1,10 +1,11 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { automation } from '../../src/automation-server/index.ts'
 import { type Access, openAccess } from '../../src/index.ts'
-import { pages, sessionKeysFromFolder } from '../../src/pages/index.ts'
+import { pages, storedSessionKeys } from '../../src/pages/index.ts'
 import { eventually } from '../support/patience.ts'
 import { definition, inProcess, waiting } from '../automation-server/support.ts'
 import { paged, signedIn, textOf, tokenFor, Visitor, withVersion } from './support.ts'
@@ -127,7 +128,7 @@ test('a link signs in once, within five minutes, and only when its button is pre
   const clock = new MovedClock()
   const { service, web } = paged(t, { service: { prefix: '/m', clock } })
   const token = await tokenFor({ p: 'read' })
-  const link = web.signInLink({ token })
+  const link = await web.signInLink({ token })
   assert.match(link, /^\/m\/web\/sign-in\?code=[\w-]{43}$/)
   const code = new URL(link, 'http://stowage.test').searchParams.get('code') ?? ''
   for (const looked of [await new Visitor(service).get(link), await new Visitor(service).get(link)]) {
@@ -142,7 +143,7 @@ test('a link signs in once, within five minutes, and only when its button is pre
     (await new Visitor(service).post('/m/web/sign-in', { code })).html,
     /This link was used already, or is older than five minutes/,
   )
-  const late = new URL(web.signInLink({ token }), 'http://stowage.test').searchParams.get('code') ?? ''
+  const late = new URL(await web.signInLink({ token }), 'http://stowage.test').searchParams.get('code') ?? ''
   clock.addedMs = 300_001
   assert.equal((await new Visitor(service).post('/m/web/sign-in', { code: late })).status, 422)
 })
@@ -225,10 +226,10 @@ test('a session ends with its time, with its token, at sign-out, and if its cook
 
 test('sessions survive a restart with the same key, and end with another key', async (t) => {
   const folder = temporaryFolder(t)
-  const key = await sessionKeysFromFolder(folder)
+  const key = await storedSessionKeys(folderCredentials(folder))
   const path = join(folder, 'access/session-key')
   assert.equal((await stat(path)).mode & 0o777, 0o600)
-  assert.deepEqual(await sessionKeysFromFolder(folder), key)
+  assert.deepEqual(await storedSessionKeys(folderCredentials(folder)), key)
   const { cookie } = await signedIn(paged(t, { pages: { sessionKeys: key } }).service)
   assert.equal(
     (await new Visitor(paged(t, { pages: { sessionKeys: key } }).service).get('/web', { cookie })).status,
@@ -236,7 +237,7 @@ test('sessions survive a restart with the same key, and end with another key', a
   )
   assert.equal((await new Visitor(paged(t).service).get('/web', { cookie })).status, 401)
   await writeFile(path, 'nothing')
-  await assert.rejects(sessionKeysFromFolder(folder), {
+  await assert.rejects(storedSessionKeys(folderCredentials(folder)), {
     code: 'corrupt_data',
     message: /session-key is not a key.*Remove it to get a new one/,
   })
@@ -365,7 +366,7 @@ test('scripts and images of other sites load no page, but links of other sites o
   )
 })
 
-test('invalid options are refused', () => {
+test('invalid options are refused', async () => {
   const auto = automation()
   assert.throws(() => pages({ automation: auto, sessionKeys: [new Uint8Array(31)] }), {
     name: 'TypeError',
@@ -379,7 +380,7 @@ test('invalid options are refused', () => {
     assert.throws(() => pages({ automation: auto, origin }), { name: 'TypeError', message: /origin is/ })
   for (const sessionMs of [0, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
     assert.throws(() => pages({ automation: auto, sessionMs }), { name: 'RangeError', message: /sessionMs is/ })
-  assert.throws(() => pages({ automation: auto }).signInLink({ token: 'x' }), {
+  await assert.rejects(pages({ automation: auto }).signInLink({ token: 'x' }), {
     name: 'TypeError',
     message: /have no service yet/,
   })

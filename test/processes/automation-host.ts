@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -6,7 +7,7 @@ import {
   automation,
   type AutomationOptions,
   type CommandFunction,
-  secretKeysFromFolder,
+  storedSecretKeys,
 } from '../../src/automation-server/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { FUNCTIONS } from './functions/registered.ts'
@@ -32,7 +33,7 @@ const extension = automation({
   hiddenPaths: [folder],
   processFolder: join(folder, 'processes'),
   functions: [...FUNCTIONS, ...functions],
-  secretKeys: secretKeysFromFolder(folder),
+  secretKeys: storedSecretKeys(folderCredentials(folder)),
   serverUrl: () => serverUrl,
 })
 const service = createObjectService({

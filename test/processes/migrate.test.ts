@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -16,7 +17,7 @@ const run = promisify(execFile)
 async function server(t: TestContext): Promise<{ readonly url: string; readonly token: string }> {
   const data = newDataFolder(t)
   const projects = new Map([['house', 'write'] as const])
-  const { token } = await issueToken(data, { projects, subject: 'mover', ttlSeconds: 3_600 })
+  const { token } = await issueToken(folderCredentials(data), { projects, subject: 'mover', ttlSeconds: 3_600 })
   const { line } = await startServer(t, ['--data', data, '--json'])
   return { url: (JSON.parse(line) as { readonly url: string }).url, token }
 }

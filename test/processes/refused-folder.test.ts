@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, truncateSync } from 'node:fs'
@@ -17,7 +18,11 @@ const whole = join(scratch, 'whole')
 
 before(async () => {
   await fillFolder('filesystem', whole, join(scratch, 'crashed'))
-  await issueToken(whole, { projects: new Map([['site', 'write']]), subject: 'test', ttlSeconds: 60 })
+  await issueToken(folderCredentials(whole), {
+    projects: new Map([['site', 'write']]),
+    subject: 'test',
+    ttlSeconds: 60,
+  })
 })
 
 /** Every name, and every byte of every file. */

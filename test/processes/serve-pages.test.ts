@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +17,11 @@ const BROWSER = {
 
 test('a server on localhost has pages, and a link for the token of the environment', async (context) => {
   const folder = newDataFolder(context)
-  const { token } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'ada', ttlSeconds: 60 })
+  const { token } = await issueToken(folderCredentials(folder), {
+    projects: new Map([['demo', 'write']]),
+    subject: 'ada',
+    ttlSeconds: 60,
+  })
   const server = await startServer(context, ['--data', folder, '--json', '--prefix', '/models'], {
     STOWAGE_TOKEN: token,
   })
@@ -47,7 +52,7 @@ test('a server on localhost has pages, and a link for the token of the environme
   if (process.platform !== 'win32') assert.equal(statSync(keyPath).mode & 0o777, 0o600)
 })
 
-test('pages are served to other machines only on request', (context) => {
+test('pages are served to other machines only on request', async (context) => {
   const data = newDataFolder(context)
   const hosts = [
     '127.0.0.1',
@@ -65,17 +70,22 @@ test('pages are served to other machines only on request', (context) => {
   assert.deepEqual(hosts.filter(isLoopback), hosts.slice(0, 5))
   const auto = automation()
   const has = (host: string, pages?: boolean): boolean =>
-    pagesOf({ data, host, ...(pages === undefined ? {} : { pages }) }, auto) !== undefined
+    pagesOf({ host, ...(pages === undefined ? {} : { pages }) }, auto, { credentials: folderCredentials(data) }) !==
+    undefined
   assert.deepEqual(
     [has('127.0.0.1'), has('0.0.0.0'), has('0.0.0.0', true), has('127.0.0.1', false)],
     [true, false, true, false],
   )
-  assert.deepEqual(pagesLine(undefined, 'http://127.0.0.1:1'), {})
+  assert.deepEqual(await pagesLine(undefined, 'http://127.0.0.1:1'), {})
 })
 
 test('behind a proxy, links use the public address, and forms are accepted from it', async (context) => {
   const folder = newDataFolder(context)
-  const { token } = await issueToken(folder, { projects: new Map([['demo', 'read']]), subject: 'ada', ttlSeconds: 60 })
+  const { token } = await issueToken(folderCredentials(folder), {
+    projects: new Map([['demo', 'read']]),
+    subject: 'ada',
+    ttlSeconds: 60,
+  })
   const args = ['--data', folder, '--json', '--prefix', '/models', '--origin', 'https://models.example/']
   const server = await startServer(context, args, { STOWAGE_TOKEN: token })
   const { url, pagesUrl, signInUrl } = JSON.parse(server.line) as { url: string; pagesUrl: string; signInUrl: string }

@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -44,7 +45,7 @@ async function beginUpload(url: string, token: string): Promise<{ finish(): Prom
 }
 
 async function newToken(folder: string): Promise<{ token: string; jti: string }> {
-  const { token, record } = await issueToken(folder, {
+  const { token, record } = await issueToken(folderCredentials(folder), {
     projects: new Map([['demo', 'write']]),
     subject: 'test',
     ttlSeconds: 600,
@@ -96,7 +97,7 @@ test('a server runs from its first line to its end, and its folder is usable aft
   assert.match(refused.stderr, new RegExp(`^stowage: .*in use by process ${pid} .*\n$`))
 
   const upload = await beginUpload(url, token)
-  await revokeToken(folder, jti)
+  await revokeToken(folderCredentials(folder), jti)
   await eventually(async () => (await read()).status === 401, 'the revocation is seen')
   const stopped = server.stop()
   await eventually(async () => (await read().catch(() => undefined))?.status !== 401, 'the server closes')

@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -109,7 +110,7 @@ async function readTooSlowly({ url, headers }: Client, gone: Promise<unknown>): 
 
 test('case 29: SIGTERM under load: requests finish or fail cleanly, the exit code is 0, and a restart has every acknowledged object', async (context) => {
   const folder = newDataFolder(context)
-  const { token } = await issueToken(folder, {
+  const { token } = await issueToken(folderCredentials(folder), {
     projects: new Map([['demo', 'write']]),
     subject: 'test',
     ttlSeconds: 600,

@@ -1,16 +1,22 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { CommanderError } from 'commander'
 import { claimAuthorize, type Principal } from '../../src/access/access.ts'
-import { accessFromFolder, listTokens } from '../../src/access/token-store.ts'
+import { storedAccess, listTokens } from '../../src/access/token-store.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { newDataFolder, stowage } from '../cli/command.ts'
 
 async function principalOf(folder: string, token: string): Promise<Principal | undefined> {
   const headers = new Headers({ authorization: `Bearer ${token}` })
-  return (await accessFromFolder(folder)).authenticate({ headers, method: 'GET', path: '/', host: undefined })
+  return (await storedAccess(folderCredentials(folder))).authenticate({
+    headers,
+    method: 'GET',
+    path: '/',
+    host: undefined,
+  })
 }
 
 test('two concurrent first uses print tokens of one key, each alone on stdout', async (context) => {
@@ -48,7 +54,7 @@ test('two concurrent first uses print tokens of one key, each alone on stdout', 
   const writer = await principalOf(folder, printed.token)
   assert.ok(writer)
   assert.deepEqual([writer.subject, writer.tokenId, claimAuthorize(writer, 'any', 'write')], ['ada', printed.jti, true])
-  const lifetimes = (await listTokens(folder)).map(
+  const lifetimes = (await listTokens(folderCredentials(folder))).map(
     ({ issuedAt, expiresAt }) => (Date.parse(expiresAt) - Date.parse(issuedAt)) / 3_600_000,
   )
   assert.deepEqual(

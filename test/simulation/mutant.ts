@@ -1,6 +1,18 @@
-/** A fault that is planted in the core: in one file, a text that is there once is replaced by another. */
-export interface Mutant {
-  readonly name: string
+/** Texts of one file that are replaced; each is there once. */
+export interface Edit {
   readonly path: string
   readonly replace: readonly (readonly [from: string, to: string])[]
+}
+
+/** A fault that is planted in the core. */
+export interface Mutant extends Edit {
+  readonly name: string
+  /** Changes of other files that belong to it. */
+  readonly also?: readonly Edit[]
+}
+
+/** A mend of the core that is taken out. */
+export interface TakenOut extends Mutant {
+  /** The story of the fault: what went wrong before the mend. */
+  readonly fault: string
 }

@@ -1,5 +1,7 @@
 import type { Mutant } from './mutant.ts'
 
+const SWEEP = 'src/store/collect/sweep.ts'
+const BEGIN = 'src/store/compact/begin-merge.ts'
 const MARK = 'src/store/collect/mark.ts'
 const FINISH = 'src/store/compact/finish-merge.ts'
 
@@ -19,6 +21,61 @@ export const IN_COLLECTING: readonly Mutant[] = [
     name: 'what is condemned is freed by the next collection',
     path: 'src/store/collect/collector.ts',
     replace: [['undoEpochs: atLeastOne(options.undoEpochs),', 'undoEpochs: -1,']],
+  },
+  {
+    name: 'young objects hold nothing below them',
+    path: MARK,
+    replace: [['return { fromRoots, kept: await marksOf(walk, memory) }', 'return { fromRoots, kept: fromRoots }']],
+  },
+  {
+    name: 'a pack goes on owning what is condemned',
+    path: 'src/store/collect/settled-record.ts',
+    replace: [
+      [
+        'const owned = (record.owned ?? empty).without(toCondemn)',
+        'const owned = (record.owned ?? empty).without(empty)',
+      ],
+    ],
+  },
+  {
+    name: 'an upload takes what is condemned for held',
+    path: 'src/store/ingest/admission.ts',
+    replace: [["} else if (held?.state === 'live') {", '} else if (held !== undefined) {']],
+  },
+  {
+    name: 'the record of a condemned object that comes again is kept',
+    path: 'src/store/ingest/committer.ts',
+    replace: [['if (condemned.length === 0) return held', 'if (condemned.length >= 0) return held']],
+  },
+  {
+    name: 'what is condemned is freed though it was revived meanwhile',
+    path: SWEEP,
+    replace: [
+      [
+        "record.state === 'condemned' && epoch - record.epoch > undoEpochs ? undefined : 'keep'",
+        "epoch - record.epoch > undoEpochs || record.state === 'live' ? undefined : 'keep'",
+      ],
+    ],
+  },
+  {
+    name: 'objects change though others changed them meanwhile',
+    path: 'src/store/records/change-objects.ts',
+    replace: [
+      [
+        '  return chunk.map(({ key, before }) => ({ key, value: before }))',
+        '  return chunk.slice(chunk.length).map(({ key, before }) => ({ key, value: before }))',
+      ],
+    ],
+  },
+  {
+    name: 'what is freed stays in its pack for ever',
+    path: 'src/store/records/held-objects.ts',
+    replace: [
+      [
+        'if (owned === undefined) return Bitmap.empty(objects)',
+        'if (owned === undefined || state === undefined) return Bitmap.full(objects)',
+      ],
+    ],
   },
 ]
 
@@ -71,28 +128,24 @@ export const IN_COMPACTING: readonly Mutant[] = [
       ],
     ],
   },
-]
-
-/** Mends of durability that the history of the core has, each taken out again. */
-export const MENDS_TAKEN_OUT: readonly Mutant[] = [
   {
-    name: 'a walk is shared while an upload writes its ids',
-    path: 'src/store/closure/shared-walks.ts',
-    replace: [['if (pending !== undefined) return walk(signal)\n', '']],
+    name: 'a plan is kept whatever is merged',
+    path: 'src/store/plan/plan-layout.ts',
+    replace: [['if (plan.layout >= project.layout) return true', 'if (plan.layout >= 0) return true']],
   },
   {
-    name: 'ids that were written behind a sweep stay',
-    path: 'src/store/ingest/committer.ts',
-    replace: [['await records.insertMany([garbageEntry(pack.projectId, pack.generation)])\n', '']],
+    name: 'two merges of a project go on at once',
+    path: BEGIN,
+    replace: [['      { key: mark, value: undefined },\n      { key: swept', '      { key: swept']],
   },
   {
-    name: 'a plan that was made while its project was removed stays',
-    path: 'src/store/plan/plan-cache.ts',
-    replace: [
-      [
-        'if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))',
-        'if ((await this.#stored.dropIfRemoved(project, { key, value, blobName }).catch(() => false)) && key.length === 0)',
-      ],
-    ],
+    name: 'a merge begins though objects moved meanwhile',
+    path: BEGIN,
+    replace: [[' || head.layout !== layout) return false', ') return false']],
+  },
+  {
+    name: 'packs are merged again at once',
+    path: 'src/store/compact/compactor.ts',
+    replace: [['const MERGE_AGE_EPOCHS = 2', 'const MERGE_AGE_EPOCHS = -1']],
   },
 ]

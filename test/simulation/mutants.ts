@@ -1,5 +1,6 @@
 import type { Mutant } from './mutant.ts'
-import { IN_COLLECTING, IN_COMPACTING, MENDS_TAKEN_OUT } from './mutants-upkeep.ts'
+import { MENDS_TAKEN_OUT } from './mutants-mends.ts'
+import { IN_COLLECTING, IN_COMPACTING } from './mutants-upkeep.ts'
 
 const COMMITTER = 'src/store/ingest/committer.ts'
 const INGEST = 'src/store/ingest/ingest.ts'
@@ -48,8 +49,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'const expect = [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation]',
-        'const expect = bytes === expectation.value ? [] : []',
+        'const expect = isBlob ? [...change.expect, { key: mark, value: undefined }] : change.expect',
+        'const expect = isBlob ? [{ key: mark, value: undefined }] : []',
       ],
     ],
   },
@@ -58,8 +59,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'if (isMade) return { projectId, generation, sequence, record }',
-        'if (isMade || bytes) return { projectId, generation, sequence, record }',
+        'if (result.ok) return { projectId, generation, sequence, record }',
+        'if (result) return { projectId, generation, sequence, record }',
       ],
     ],
   },
@@ -115,7 +116,7 @@ const IN_REMOVING: readonly Mutant[] = [
   {
     name: 'a removal that lost its expectation counts as made',
     path: REMOVAL,
-    replace: [['    if (!result.ok) continue\n', '']],
+    replace: [['if (!result.ok) {\n      const [found]', 'if (!result) {\n      const [found]']],
   },
   {
     name: 'a removed project is filled again in the same generation',
@@ -246,11 +247,26 @@ const IN_READING: readonly Mutant[] = [
   },
 ]
 
+/** Faults in noticing what is damaged. */
+const IN_NOTICING: readonly Mutant[] = [
+  {
+    name: 'records are not compared with their checksum',
+    path: 'src/store/records/seal.ts',
+    replace: [
+      [
+        'return stored === crc32(body, crc32(key)) ? value[0] : undefined',
+        'return stored === -1 ? undefined : value[0]',
+      ],
+    ],
+  },
+]
+
 /** Every mutant is found by some seed below 1,000: the oracle would notice if the core had that fault. */
 export const MUTANTS: readonly Mutant[] = [
   ...IN_WRITING,
   ...IN_REMOVING,
   ...IN_READING,
+  ...IN_NOTICING,
   ...IN_COLLECTING,
   ...IN_COMPACTING,
   ...MENDS_TAKEN_OUT,

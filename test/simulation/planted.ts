@@ -27,11 +27,23 @@ export async function searchFor(mutant: Mutant, seeds: number, folder: string): 
   return { found: /^seed \d+: .*/m.exec(output)?.[0], output }
 }
 
-/**
- * The command `simulate` in one file, with the fault in its core. Throws where the text that is to be replaced is not
- * there exactly once.
- */
-async function compileWith({ name, path, replace }: Mutant, outfile: string): Promise<void> {
+/** What the mutant makes of each file that it changes. Throws where a text is not there exactly once. */
+export function plantedIn({ name, path, replace, also = [] }: Mutant): ReadonlyMap<string, string> {
+  const files = new Map<string, string>()
+  for (const edit of [{ path, replace }, ...also]) {
+    let contents = readFileSync(join(REPOSITORY, edit.path), 'utf8')
+    for (const [from, to] of edit.replace) {
+      if (contents.split(from).length !== 2) throw new Error(`${name}: ${edit.path} must hold once: ${from}`)
+      contents = contents.replace(from, () => to)
+    }
+    files.set(join(REPOSITORY, edit.path), contents)
+  }
+  return files
+}
+
+/** The command `simulate` in one file, with the fault in its core. */
+async function compileWith(mutant: Mutant, outfile: string): Promise<void> {
+  const files = plantedIn(mutant)
   await build({
     entryPoints: [join(REPOSITORY, 'test/simulation/simulate.ts')],
     outfile,
@@ -44,13 +56,9 @@ async function compileWith({ name, path, replace }: Mutant, outfile: string): Pr
       {
         name: 'plant',
         setup: ({ onLoad }) =>
-          onLoad({ filter: new RegExp(`/${path.replaceAll('.', '\\.')}$`) }, () => {
-            let contents = readFileSync(join(REPOSITORY, path), 'utf8')
-            for (const [from, to] of replace) {
-              if (contents.split(from).length !== 2) throw new Error(`${name}: ${path} must hold once: ${from}`)
-              contents = contents.replace(from, () => to)
-            }
-            return { contents, loader: 'ts' }
+          onLoad({ filter: /\/src\/.*\.ts$/ }, ({ path }) => {
+            const contents = files.get(path)
+            return contents === undefined ? undefined : { contents, loader: 'ts' }
           }),
       },
     ],

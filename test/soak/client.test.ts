@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -22,7 +23,7 @@ test(`${OBJECTS} objects upload and download through kills and broken connection
   mkdirSync(folder, { recursive: true })
   const server = await startServer(t, ['--data', data, '--json'])
   const { url } = JSON.parse(server.line) as { url: string }
-  const { token } = await issueToken(data, {
+  const { token } = await issueToken(folderCredentials(data), {
     projects: new Map([[ALL_PROJECTS, 'write']]),
     subject: 'soak',
     ttlSeconds: 86_400,

@@ -5,11 +5,11 @@ import { blobStoreConformance, recordStoreConformance } from '../../src/storage/
 import { mapBackend } from './third-party-backend.ts'
 
 describe('records of a third-party backend', () => {
-  for (const { name, run } of recordStoreConformance(() => mapBackend().records)) test(name, run)
+  for (const { name, run } of recordStoreConformance(() => mapBackend().records, { thorough: false })) test(name, run)
 })
 
 describe('blobs of a third-party backend', () => {
-  for (const { name, run } of blobStoreConformance(() => mapBackend().blobs)) test(name, run)
+  for (const { name, run } of blobStoreConformance(() => mapBackend().blobs, { thorough: false })) test(name, run)
 })
 
 /** Stores that break one sentence of the contract each, and the case that has to notice. */

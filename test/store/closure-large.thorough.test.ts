@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { REAL_ENVIRONMENT, type Environment } from '../../src/environment.ts'
 import { referTo } from './graphs.ts'
 import { type Made, never, type Opened, openStore, put, within } from './support.ts'
 
@@ -51,5 +52,25 @@ test('100,000 children of one parent are walked, missing and then present', asyn
   })
   await put(opened.store, 'demo', children.slice(60_000), 10_000)
   assert.deepEqual(await within('all children', countBelow(opened, 'demo', 'parent')), { objects: 100_001, missing: 0 })
+  await opened.store.close()
+})
+
+test('the first answer of a large closure waits for its plan only if a length or a range is asked for', async () => {
+  // Waiting would never end by itself.
+  const environment: Environment = {
+    ...REAL_ENVIRONMENT,
+    setTimer: (delayMs, act) => REAL_ENVIRONMENT.setTimer(delayMs <= 500 ? 2 ** 30 : delayMs, act).unref(),
+  }
+  const opened = await openStore(undefined, { environment })
+  const children = Array.from({ length: 20_000 }, (_, i): Made => ({ id: `k${i}` }))
+  const roots = ['one', 'two'].map((id) => ({ id, children: referTo(children.map((child) => child.id)) }))
+  await put(opened.store, 'demo', [...children, ...roots], 10_000)
+  const isPlanned = async (root: string, needsPlan: boolean): Promise<boolean> => {
+    const selection = await opened.store.closure('demo', root, { signal: never, needsPlan })
+    selection?.release()
+    return selection?.plan !== undefined
+  }
+  assert.equal(await isPlanned('one', false), false)
+  assert.equal(await isPlanned('two', true), true)
   await opened.store.close()
 })

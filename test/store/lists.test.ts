@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { StowageError } from '../../src/errors.ts'
-import { objectKeyMaker } from '../../src/store/records/keys.ts'
+import type { CallOptions } from '../../src/storage/backend.ts'
+import type { Bitmap } from '../../src/store/bytes/bitmap.ts'
+import { keyBounds, objectKeyMaker } from '../../src/store/records/keys.ts'
 import { decodeObjectRecord, encodeObjectRecord } from '../../src/store/records/object-record.ts'
+import { decodePackRecord, encodePackRecord } from '../../src/store/records/pack-record.ts'
 import { hooked, imageOf, putBlob, putRecord } from './failures.ts'
 import { randomGraph, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { collected, idSet, lineOf, listed, type Made, never, openStore, put } from './support.ts'
@@ -94,4 +97,59 @@ test('a record that names another line is noticed', async () => {
   await assert.rejects(listed(store, 'demo', ['a']), { code: 'corrupt_data' })
   assert.deepEqual(await listed(store, 'demo', ['b']), [lineOf({ id: 'b', text: 'two' })])
   await store.close()
+})
+
+test('a long list of neighbours looks up a sample of its ids, and finds the rest in the tables of their packs', async () => {
+  const inner = memoryBackend()
+  const asked: number[] = []
+  const backend = {
+    ...inner,
+    records: {
+      ...hooked(inner, (_call, _detail, work) => work()).records,
+      getMany: (keys: readonly Uint8Array[], options?: CallOptions) => {
+        asked.push(keys.length)
+        return inner.records.getMany(keys, options)
+      },
+    },
+  }
+  const graph = randomGraph(seeded(41), { objects: 5_000, paddingBytes: 20 })
+  const { store } = await openStore(backend)
+  for (let at = 0; at < graph.length; at += 500) await put(store, 'demo', graph.slice(at, at + 500))
+  const wanted = graph.slice(600, 4_400)
+  const absent = Array.from({ length: 150 }, (_, i) => `absent ${i}`)
+  const ids = [...absent.slice(0, 100), ...wanted.map(({ id }) => id), 'not an\nid', ...absent.slice(100)]
+  asked.length = 0
+  const selection = await store.select('demo', idSet(ids), { signal: never })
+  const lookUps = asked.reduce((sum, count) => sum + count, 0)
+  assert.ok(lookUps < 1_800, `${lookUps} look-ups`)
+  assert.equal(selection.objects, wanted.length)
+  assert.equal(selection.missing, absent.length + 1)
+  assert.deepEqual(await selection.missingIds(100), absent.slice(0, 100))
+  const lines = Buffer.concat(await collected(selection.lines({ signal: never }))).toString()
+  assert.deepEqual(lines.split('\n').slice(0, -1).sort(), wanted.map(lineOf).sort())
+  assert.equal(
+    selection.textBytes,
+    wanted.reduce((sum, object) => sum + Buffer.byteLength(lineOf(object)) - object.id.length - 1, 0),
+  )
+  selection.release()
+  await store.close()
+})
+
+test('a long list finds objects that its packs do not certainly hold', async () => {
+  const { store, backend } = await openStore()
+  const graph = randomGraph(seeded(42), { objects: 3_000, paddingBytes: 20 })
+  for (let at = 0; at < graph.length; at += 1_000) await put(store, 'demo', graph.slice(at, at + 1_000))
+  await store.close()
+  for await (const entries of backend.records.range(keyBounds('pack', 'demo', 1))) {
+    for (const { key, value } of entries) {
+      const record = decodePackRecord(key, value)
+      const owned = record.owned as Bitmap
+      for (let ordinal = 0; ordinal < record.objects; ordinal += 3) owned.delete(ordinal)
+      await putRecord(backend, key, encodePackRecord(key, { ...record, owned }))
+    }
+  }
+  const { store: again } = await openStore(backend)
+  const ids = graph.slice(100, 2_900).map(({ id }) => id)
+  assert.deepEqual((await listed(again, 'demo', ids)).sort(), graph.slice(100, 2_900).map(lineOf).sort())
+  await again.close()
 })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { building } from '../../bench/model/building.ts'
-import { buildModel, jsonArray, reachable, referencedIds } from './model.ts'
+import { buildModel, reachable, referencedIds } from './model.ts'
 
 test('a model has exactly the requested objects, each id once, all reachable from the last', () => {
   for (const objects of [4, 5, 23, 24, 100, 1_001, 5_000]) {
@@ -63,10 +63,49 @@ test('a second version changes about 5 objects in 100, including the root', () =
   assert.equal(reachable(second).size, 5_000)
 })
 
-test('objects have the size and compress like those of real models', () => {
-  const json = jsonArray(buildModel({ objects: 10_000 }).objects)
-  const bytes = Buffer.byteLength(json)
-  assert.ok(bytes / 10_000 > 1_100, `${bytes / 10_000} bytes an object`)
-  const ratio = bytes / gzipSync(json).length
-  assert.ok(ratio > 5 && ratio < 7, `ratio ${ratio}`)
+test('objects have the size of real ones, and compress as their profile says', () => {
+  const lines = (profile: 'building' | 'geometry'): Buffer =>
+    Buffer.from(
+      buildModel({ objects: 5_000, closure: 'root-less', profile })
+        .objects.map(({ id, json }) => `${id}\t${json}\n`)
+        .join(''),
+    )
+  for (const [profile, ratioMin, ratioMax] of [
+    ['building', 7, 9],
+    ['geometry', 2.4, 2.6],
+  ] as const) {
+    const text = lines(profile)
+    assert.ok(text.length / 5_000 > 1_800 && text.length / 5_000 < 2_500, `${text.length / 5_000} bytes an object`)
+    const ratio = text.length / gzipSync(text, { level: 6 }).length
+    assert.ok(ratio > ratioMin && ratio < ratioMax, `${profile}: ${ratio} : 1`)
+  }
+})
+
+test('a shape can differ from its profile in depth, width, sharing and size, with exactly as many objects', () => {
+  const shape = { nesting: 3, groupElements: 10, sharing: 0.9, parameters: 12 }
+  const [plain, shaped] = [buildModel({ objects: 2_000 }), buildModel({ objects: 2_000, shape })]
+  assert.equal(reachable(shaped).size, 2_000)
+  const groups = (objects: readonly { json: string }[], name: string): number =>
+    objects.filter(({ json }) => json.includes('"collectionType":"zone"') && json.includes(name)).length
+  assert.equal(groups(plain.objects, 'around it'), 0)
+  assert.ok(groups(shaped.objects, 'around it 3') > 0)
+  assert.equal(groups(shaped.objects, 'around it 1'), groups(shaped.objects, 'around it 3'))
+  const elements = ({ objects }: typeof plain): readonly string[] =>
+    objects.flatMap(({ json }) => (json.includes('"Objects.Data.DataObject"') ? [json] : []))
+  assert.ok(elements(shaped).length > 1.2 * elements(plain).length, 'shared meshes leave room for more elements')
+  assert.ok(elements(shaped)[0].length < 0.6 * elements(plain)[0].length, 'fewer parameters make smaller elements')
+})
+
+test('wrong closures leave out descendants and name objects that do not exist', () => {
+  const model = buildModel({ objects: 1_000, closure: 'wrong' })
+  assert.equal(reachable(model).size, 1_000)
+  const claims = model.objects.flatMap(({ id, json }) => {
+    const closure = (JSON.parse(json) as { __closure?: Record<string, number> }).__closure
+    return closure === undefined ? [] : [{ claimed: Object.keys(closure), below: reachable(model, id) }]
+  })
+  assert.ok(claims.length > 100)
+  for (const { claimed, below } of claims) {
+    assert.ok(claimed.some((id) => !model.byId.has(id)))
+    assert.ok(claimed.filter((id) => below.has(id)).length <= below.size / 2)
+  }
 })

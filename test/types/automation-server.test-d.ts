@@ -1,5 +1,5 @@
 import { expectAssignable, expectError, expectType } from 'tsd'
-import { createObjectService, openAccess, type ServiceExtension } from 'stowage'
+import { createObjectService, folderCredentials, openAccess, type ServiceExtension } from 'stowage'
 import {
   type AutomationFunction,
   defineFunction,
@@ -50,7 +50,7 @@ import {
   type RunTimes,
   type SecretKey,
   type SecretKeySource,
-  secretKeysFromFolder,
+  storedSecretKeys,
   type StopReason,
   type Version,
 } from 'stowage/automation/server'
@@ -136,8 +136,8 @@ expectError(automation({ functions: [checker] }))
 expectType<AutomationLimits>(DEFAULT_AUTOMATION_LIMITS)
 expectType<RunTimes>(DEFAULT_RUN_TIMES)
 expectError((DEFAULT_RUN_TIMES.leaseMs = 1))
-expectType<SecretKeySource>(secretKeysFromFolder('folder'))
-expectAssignable<AutomationOptions>({ secretKeys: secretKeysFromFolder('folder') })
+expectType<SecretKeySource>(storedSecretKeys(folderCredentials('folder')))
+expectAssignable<AutomationOptions>({ secretKeys: storedSecretKeys(folderCredentials('folder')) })
 expectAssignable<AutomationOptions>({ secretKeys: { read: async () => [key] } })
 
 // The extension of a service, and what is done with it in process.

@@ -1,14 +1,8 @@
 import { expectAssignable, expectError, expectType } from 'tsd'
-import { createObjectService, openAccess, type ServiceExtension } from 'stowage'
+import { createObjectService, folderCredentials, openAccess, type ServiceExtension } from 'stowage'
 import { automation, type AutomationExtension } from 'stowage/automation/server'
 import { memoryBackend } from 'stowage/memory'
-import {
-  pages,
-  type PagesExtension,
-  type PagesOptions,
-  sessionKeysFromFolder,
-  type SignInLinkOptions,
-} from 'stowage/pages'
+import { pages, type PagesExtension, type PagesOptions, storedSessionKeys, type SignInLinkOptions } from 'stowage/pages'
 
 const auto = automation()
 const web = pages({ automation: auto })
@@ -17,7 +11,7 @@ expectType<PagesExtension<unknown>>(web)
 expectAssignable<ServiceExtension>(web)
 createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [auto, web] })
 
-expectType<string>(web.signInLink({ token: 'a token' }))
+expectType<Promise<string>>(web.signInLink({ token: 'a token' }))
 expectError(web.signInLink())
 expectError(web.signInLink({ token: 1 }))
 expectAssignable<SignInLinkOptions>({ token: 'a token' })
@@ -32,8 +26,8 @@ expectAssignable<PagesOptions>({
   sessionMs: 60_000,
   origin: 'https://models.example',
 })
-expectType<Promise<readonly Uint8Array[]>>(sessionKeysFromFolder('data'))
-expectAssignable<PagesOptions>({ automation: auto, sessionKeys: () => sessionKeysFromFolder('data') })
+expectType<Promise<readonly Uint8Array[]>>(storedSessionKeys(folderCredentials('data')))
+expectAssignable<PagesOptions>({ automation: auto, sessionKeys: () => storedSessionKeys(folderCredentials('data')) })
 
 // What the host knows of a request is the same for both.
 interface Host {

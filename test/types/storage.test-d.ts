@@ -17,6 +17,8 @@ import {
 } from 'stowage/storage'
 import { filesystemBackend, filesystemBlobs } from 'stowage/filesystem'
 import { levelBackend, levelRecords } from 'stowage/level'
+import { Pool } from 'pg'
+import { postgresRecords } from 'stowage/postgres'
 import { memoryBackend, memoryBlobs, memoryRecords } from 'stowage/memory'
 
 // Backends are created without being opened.
@@ -43,6 +45,10 @@ expectType<RecordStore>(levelRecords({ path: 'folder' }))
 expectType<BlobStore>(filesystemBlobs({ path: 'folder' }))
 expectType<StorageBackend>(combinedBackend({ records, blobs }))
 expectType<StorageBackend>(combinedBackend({ records: memoryRecords(), blobs: memoryBlobs() }))
+expectType<RecordStore>(postgresRecords({ connectionString: 'postgres://localhost/stowage', schema: 'stowage' }))
+expectType<RecordStore>(postgresRecords({ pool: new Pool() }))
+expectError(postgresRecords({ pool: 'postgres://localhost/stowage' }))
+expectError(postgresRecords())
 expectError(combinedBackend({ records }))
 expectError(combinedBackend({ records: blobs, blobs: records }))
 declare const recordDriver: RecordStorageDriver

@@ -64,13 +64,15 @@ export class AutomationStore {
 
   /** The project, for writing; it is created if it does not exist. */
   async writingScope(projectId: string): Promise<ProjectScope> {
+    let read = await this.#head(projectId)
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const { head, expectation } = await this.#head(projectId)
+      const { head, expectation } = read
       if (head !== undefined && !head.removed) return { projectId, generation: head.generation, head: expectation }
       const next: Head = { generation: (head?.generation ?? 0) + 1, removed: false }
       const value = encodeRecord(expectation.key, next)
       const result = await this.records.commit({ put: [{ key: expectation.key, value }], expect: [expectation] })
       if (result.ok) return { projectId, generation: next.generation, head: { key: expectation.key, value } }
+      read = asHead(expectation.key, result.conflicts[0].value)
     }
     throw contended()
   }
@@ -86,12 +88,15 @@ export class AutomationStore {
 
   /** Makes everything of the project unreadable, and marks it for sweeping. */
   async removeProject(projectId: string): Promise<void> {
+    let read = await this.#head(projectId)
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const { head, expectation } = await this.#head(projectId)
+      const { head, expectation } = read
       if (head === undefined || head.removed) return
       const garbage = globalKey('garbage', projectId, generationText(head.generation))
       const put = [this.entry(expectation.key, { ...head, removed: true }), this.entry(garbage, {})]
-      if ((await this.records.commit({ put, expect: [expectation] })).ok) return
+      const result = await this.records.commit({ put, expect: [expectation] })
+      if (result.ok) return
+      read = asHead(expectation.key, result.conflicts[0].value)
     }
     throw contended()
   }
@@ -160,11 +165,20 @@ export class AutomationStore {
     return { items, cursor: null }
   }
 
-  async #head(projectId: string): Promise<{ readonly head: Head | undefined; readonly expectation: Expectation }> {
+  async #head(projectId: string): Promise<ReadHead> {
     const key = globalKey('head', projectId)
     const [value] = await this.records.getMany([key])
-    return { head: value === undefined ? undefined : decodeRecord<Head>(key, value), expectation: { key, value } }
+    return asHead(key, value)
   }
+}
+
+interface ReadHead {
+  readonly head: Head | undefined
+  readonly expectation: Expectation
+}
+
+function asHead(key: Uint8Array, value: Uint8Array | undefined): ReadHead {
+  return { head: value === undefined ? undefined : decodeRecord<Head>(key, value), expectation: { key, value } }
 }
 
 /** An id that sorts by `timeMs` and is always the same for the same `seed`. */

@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { type Command, Option } from 'commander'
@@ -187,13 +188,16 @@ function reasonOf({ code, isAnswered, statusCode, cause }: ClientError): string 
 export async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
   const { archives } = await import('../../archive/server/archives.ts')
   const { automation } = await import('../../automation-server/index.ts')
-  const { secretKeysFromFolder } = await import('../../automation-server/secret-keys.ts')
+  const { storedSecretKeys } = await import('../../automation-server/secret-keys.ts')
   const { createObjectService } = await import('../../service/service.ts')
   await withExistingStorage(folder, async (backend) => {
     const service = createObjectService({
       backend,
       access: openAccess(),
-      extensions: [automation(), archives({ secretKeys: secretKeysFromFolder(folder), secretRecipients: 'any' })],
+      extensions: [
+        automation(),
+        archives({ secretKeys: storedSecretKeys(folderCredentials(folder)), secretRecipients: 'any' }),
+      ],
     })
     try {
       await use({

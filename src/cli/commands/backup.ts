@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
@@ -107,7 +108,7 @@ async function withToken(options: BackupOptions, use: (token: ClientOptions['tok
   const given = tokenOf(options)
   const { data } = options
   if (given !== undefined || data === undefined) return use(given)
-  const { token, record } = await issueToken(data, {
+  const { token, record } = await issueToken(folderCredentials(data), {
     projects: new Map([[ALL_PROJECTS, 'write']]),
     subject: 'stowage backup',
     ttlSeconds: TOKEN_SECONDS,
@@ -115,7 +116,7 @@ async function withToken(options: BackupOptions, use: (token: ClientOptions['tok
   try {
     await use(token)
   } finally {
-    await revokeToken(data, record.jti)
+    await revokeToken(folderCredentials(data), record.jti)
   }
 }
 

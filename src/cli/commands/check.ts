@@ -1,5 +1,6 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { Command, Option } from 'commander'
-import { damagedAccessFiles } from '../../access/token-store.ts'
+import { damagedCredentials } from '../../access/token-store.ts'
 import type { StorageBackend } from '../../storage/backend.ts'
 import type { Finding } from '../../store/upkeep/finding.ts'
 import { DAMAGE_EXIT_HELP } from '../common/exit.ts'
@@ -41,8 +42,9 @@ async function check({ data, sample, json = false }: CheckCommandOptions): Promi
   const { checkStore } = await import('../../store/upkeep/check.ts')
   const { damage } = await import('../../store/upkeep/finding.ts')
   async function* findings(backend: StorageBackend): AsyncGenerator<Finding> {
-    const rings = KEY_PURPOSES.map((purpose) => keyRingOf(purpose, data))
-    for await (const message of damagedAccessFiles(data, rings)) yield damage(undefined, 'access', message)
+    const rings = KEY_PURPOSES.map((purpose) => keyRingOf(purpose, folderCredentials(data)))
+    for await (const message of damagedCredentials(folderCredentials(data), rings))
+      yield damage(undefined, 'access', message)
     yield* checkStore(backend, { sampleEvery: sample })
     yield* checkAutomation(backend)
   }

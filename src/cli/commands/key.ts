@@ -1,12 +1,14 @@
+import type { CredentialStore } from '../../credentials/credential-store.ts'
 import { existsSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { listTokens } from '../../access/token-store.ts'
-import { type FolderKey, heldKeys, isValidAt, removeEndedKeys, rotateKey } from '../../data-folder/key-ring.ts'
+import { type HeldKey, heldKeys, isValidAt, removeEndedKeys, rotateKey } from '../../credentials/key-ring.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import { EXIT_HELP } from '../common/exit.ts'
-import { collected, dataOption, durationSecondsOrNone, jsonOption } from '../common/options.ts'
+import { collected, durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
+import { addStoragePlace, type StoragePlace, withCredentials } from '../common/shared-storage.ts'
 import { KEY_PURPOSES, type KeyPurpose, keyRingOf } from '../server/key-rings.ts'
 
 const VALID_FOR_DEFAULT = '30d'
@@ -26,7 +28,7 @@ export function keyCommand(): Command {
   return new Command('key')
     .summary('rotate and list the keys that sign tokens and seal secrets')
     .description(
-      'Rotate and list the keys of a data folder: those that sign tokens, those that seal the secret inputs of automations,' +
+      'Rotate and list the keys of a storage: those that sign tokens, those that seal the secret inputs of automations,' +
         ' and those that seal the sessions of people who are signed in to the pages.',
     )
     .addCommand(rotateCommand())
@@ -34,8 +36,7 @@ export function keyCommand(): Command {
     .addHelpText('after', EXAMPLES)
 }
 
-interface RotateOptions {
-  readonly data: string
+interface RotateOptions extends StoragePlace {
   readonly key?: readonly string[]
   readonly validUntil?: string
   readonly validFor?: number
@@ -43,13 +44,12 @@ interface RotateOptions {
 }
 
 function rotateCommand(): Command {
-  return new Command('rotate')
+  return addStoragePlace(new Command('rotate'))
     .summary('make new keys; the old ones stay valid until a date')
     .description(
       'Make new keys. Old keys stay valid until the date that is given, or until the date of an earlier rotation if that is sooner.' +
         ' A running server reseals secrets with the new key. An old key of secrets is removed after its date, once nothing is sealed with it any more.',
     )
-    .addOption(dataOption())
     .addOption(
       new Option('--key <purpose>', `${KEY_PURPOSES.join(', ')}; may be repeated (default: all)`).argParser(
         collectedPurposes,
@@ -77,26 +77,31 @@ function rotateCommand(): Command {
 }
 
 async function rotate(options: RotateOptions): Promise<void> {
-  const { data, key: purposes = KEY_PURPOSES, json = false } = options
-  refuseAbsentFolder(data)
+  const { key: purposes = KEY_PURPOSES } = options
+  refuseAbsentFolder(options)
+  await withCredentials(options, async (credentials) => {
+    for (const purpose of KEY_PURPOSES.filter((one) => purposes.includes(one)))
+      await rotateOne(credentials, purpose, options)
+  })
+}
+
+async function rotateOne(credentials: CredentialStore, purpose: KeyPurpose, options: RotateOptions): Promise<void> {
+  const ring = keyRingOf(purpose, credentials)
   const previousValidUntil = previousEnd(options)
-  for (const purpose of KEY_PURPOSES.filter((one) => purposes.includes(one))) {
-    const ring = keyRingOf(purpose, data)
-    // Secrets may still be sealed with a key that has ended: the server removes that one.
-    if (purpose !== 'secrets') await removeEndedKeys(ring)
-    const [current, previous] = await rotateKey(ring, previousValidUntil)
-    const validUntil = previous.validUntil ?? previousValidUntil
-    const shortened = purpose === 'tokens' ? await tokensEndingAt(data, validUntil) : 0
-    if (json)
-      printJson({ purpose, id: current.id, previous: { id: previous.id, validUntil }, tokensCutShort: shortened })
-    else printLine(rotatedLine({ purpose, current, previous, validUntil, shortened }))
-  }
+  // Secrets may still be sealed with a key that has ended: the server removes that one.
+  if (purpose !== 'secrets') await removeEndedKeys(ring)
+  const [current, previous] = await rotateKey(ring, previousValidUntil)
+  const validUntil = previous.validUntil ?? previousValidUntil
+  const shortened = purpose === 'tokens' ? await tokensEndingAt(credentials, validUntil) : 0
+  if (options.json === true)
+    printJson({ purpose, id: current.id, previous: { id: previous.id, validUntil }, tokensCutShort: shortened })
+  else printLine(rotatedLine({ purpose, current, previous, validUntil, shortened }))
 }
 
 interface Rotated {
   readonly purpose: KeyPurpose
-  readonly current: FolderKey
-  readonly previous: FolderKey
+  readonly current: HeldKey
+  readonly previous: HeldKey
   readonly validUntil: string
   readonly shortened: number
 }
@@ -108,8 +113,8 @@ function rotatedLine({ purpose, current, previous, validUntil, shortened }: Rota
 }
 
 /** How many tokens end with their key, before their own time. */
-async function tokensEndingAt(dataFolder: string, end: string): Promise<number> {
-  const tokens = await listTokens(dataFolder)
+async function tokensEndingAt(credentials: CredentialStore, end: string): Promise<number> {
+  const tokens = await listTokens(credentials)
   return tokens.filter(({ state, expiresAt }) => state !== 'revoked' && expiresAt === end).length
 }
 
@@ -119,49 +124,49 @@ function previousEnd({ validUntil, validFor }: RotateOptions): string {
   return new Date(Date.now() + seconds * 1_000).toISOString()
 }
 
-interface ListOptions {
-  readonly data: string
+interface ListOptions extends StoragePlace {
   readonly json?: boolean
 }
 
 function listCommand(): Command {
-  return new Command('list')
+  return addStoragePlace(new Command('list'))
     .summary('list the keys')
     .description('List the keys and their last dates, the current one of each purpose first.')
-    .addOption(dataOption())
     .addOption(jsonOption('print one JSON object a line'))
     .addHelpText(
       'after',
       `\nExamples:\n  stowage key list\n  stowage key list --json | jq -r 'select(.state == "current") | .id'`,
     )
-    .action(async ({ data, json = false }: ListOptions) => {
-      refuseAbsentFolder(data)
-      for (const purpose of KEY_PURPOSES)
-        for (const key of await heldKeys(keyRingOf(purpose, data)))
-          if (json) printJson(viewOf(purpose, key))
-          else printLine(lineOf(purpose, key))
+    .action(async (options: ListOptions) => {
+      refuseAbsentFolder(options)
+      await withCredentials(options, async (credentials) => {
+        for (const purpose of KEY_PURPOSES)
+          for (const key of await heldKeys(keyRingOf(purpose, credentials)))
+            if (options.json === true) printJson(viewOf(purpose, key))
+            else printLine(lineOf(purpose, key))
+      })
     })
 }
 
-function viewOf(purpose: KeyPurpose, key: FolderKey): Readonly<Record<string, unknown>> {
+function viewOf(purpose: KeyPurpose, key: HeldKey): Readonly<Record<string, unknown>> {
   const { id, createdAt = null, validUntil = null } = key
   return { purpose, id, state: stateOf(key), createdAt, validUntil }
 }
 
-function lineOf(purpose: KeyPurpose, key: FolderKey): string {
+function lineOf(purpose: KeyPurpose, key: HeldKey): string {
   const { id, createdAt, validUntil } = key
   const since = createdAt === undefined ? '' : `  since ${createdAt}`
   const until = validUntil === undefined ? '' : `  until ${validUntil}`
   return `${purpose.padEnd(8)}  ${id}  ${stateOf(key).padEnd(7)}${since}${until}`
 }
 
-function stateOf(key: FolderKey): 'current' | 'old' | 'ended' {
+function stateOf(key: HeldKey): 'current' | 'old' | 'ended' {
   if (key.validUntil === undefined) return 'current'
   return isValidAt(key, Date.now()) ? 'old' : 'ended'
 }
 
-function refuseAbsentFolder(data: string): void {
-  if (existsSync(data)) return
+function refuseAbsentFolder({ data, records }: StoragePlace): void {
+  if (records !== undefined || existsSync(data)) return
   throw new StowageError('invalid_request', `there is no folder ${quoted(data)}; name the data folder with --data`)
 }
 

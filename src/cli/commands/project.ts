@@ -5,9 +5,10 @@ import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import type { ObjectService } from '../../service/object-service.ts'
 import { EXIT_HELP } from '../common/exit.ts'
-import { dataOption, jsonOption } from '../common/options.ts'
+import { jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
-import { withExistingStorage } from '../common/storage.ts'
+import { addStoragePlace, type StoragePlace } from '../common/shared-storage.ts'
+import { withStorage } from '../common/storage.ts'
 
 const EXAMPLES = `
 Examples:
@@ -15,12 +16,11 @@ Examples:
   stowage project remove demo                   asks before it removes
   stowage project remove demo --yes             does not
 
-A project exists from its first object on. Stop the server of the folder first. A host does the same in process
+A project exists from its first object on. Stop the server of a folder first; servers that share their storage go on. A host does the same in process
 with service.projects() and service.project(id).remove().
 ${EXIT_HELP}`
 
-interface ListOptions {
-  readonly data: string
+interface ListOptions extends StoragePlace {
   readonly json?: boolean
 }
 
@@ -38,41 +38,39 @@ export function projectCommand(): Command {
 }
 
 function listCommand(): Command {
-  return new Command('list')
+  return addStoragePlace(new Command('list'))
     .summary('show the projects that hold something')
     .description('Show the ids of all projects with objects, one a line.')
-    .addOption(dataOption())
     .addOption(jsonOption('print {"project": <id>} for each, one a line'))
     .addHelpText('after', '\nExample:\n  stowage project list --data /var/lib/stowage')
     .action((options: ListOptions) => listProjects(options))
 }
 
-export async function listProjects({ data, json }: ListOptions): Promise<void> {
-  await withService(data, async (service) => {
+export async function listProjects(options: ListOptions): Promise<void> {
+  await withService(options, async (service) => {
     for await (const ids of service.projects()) {
       for (const project of ids)
-        if (json) printJson({ project })
+        if (options.json === true) printJson({ project })
         else printLine(project)
     }
   })
 }
 
 function removeCommand(): Command {
-  return new Command('remove')
+  return addStoragePlace(new Command('remove'))
     .summary('remove a project with all its objects')
     .description('Remove a project with all its objects. It becomes unreadable at once; its space is freed later.')
     .argument('<project>', 'the id of the project')
-    .addOption(dataOption())
     .addOption(new Option('--yes', 'do not ask'))
     .addOption(jsonOption('print {"removed": <id>}'))
     .addHelpText('after', '\nExample:\n  stowage project remove demo --yes')
     .action(remove)
 }
 
-async function remove(project: string, { data, yes = false, json }: RemoveOptions): Promise<void> {
+async function remove(project: string, { yes = false, json, ...place }: RemoveOptions): Promise<void> {
   if (!yes && !process.stdin.isTTY)
     throw new StowageError('invalid_request', 'removing needs a confirmation, but there is no terminal; add --yes')
-  await withService(data, async (service) => {
+  await withService(place, async (service) => {
     if (!(await holds(service, project)))
       throw new StowageError(
         'not_found',
@@ -85,10 +83,10 @@ async function remove(project: string, { data, yes = false, json }: RemoveOption
   })
 }
 
-async function withService(dataFolder: string, use: (service: ObjectService) => Promise<void>): Promise<void> {
+async function withService(place: StoragePlace, use: (service: ObjectService) => Promise<void>): Promise<void> {
   const { automation } = await import('../../automation-server/automation.ts')
   const { createObjectService } = await import('../../service/service.ts')
-  await withExistingStorage(dataFolder, async (backend) => {
+  await withStorage(place, async (backend) => {
     const service = createObjectService({ backend, access: openAccess(), extensions: [automation()] })
     try {
       await use(service)

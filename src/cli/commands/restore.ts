@@ -1,3 +1,4 @@
+import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -77,9 +78,9 @@ async function restoreInto(
 ): Promise<void> {
   const { archives, restoreProjects } = await import('../../archive/index.ts')
   const { automation } = await import('../../automation-server/index.ts')
-  const { secretKeysFromFolder } = await import('../../automation-server/secret-keys.ts')
+  const { storedSecretKeys } = await import('../../automation-server/secret-keys.ts')
   const { createObjectService } = await import('../../service/service.ts')
-  const secretKeys = secretKeysFromFolder(data)
+  const secretKeys = storedSecretKeys(folderCredentials(data))
   const { backend } = await storageOf(data, storage, { mayBeRestoring: true })
   const service = createObjectService({
     backend,

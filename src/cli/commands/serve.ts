@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { addFunctions } from '../server/function-options.ts'
-import { collected, dataOption, jsonOption, portNumber, positiveInteger, wholeNumber } from '../common/options.ts'
+import { collected, jsonOption, portNumber, positiveInteger, wholeNumber } from '../common/options.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../common/log.ts'
 import { addQuotas } from '../server/quota-options.ts'
 import { addConnectionOptions } from '../server/connection-options.ts'
@@ -11,6 +11,7 @@ import type { ServeOptions } from '../server/run-server.ts'
 import { addSecretRecipients } from '../server/secret-recipients.ts'
 import { addUpkeep } from '../server/upkeep-options.ts'
 import { addPages } from '../server/serve-pages.ts'
+import { addStoragePlace } from '../common/shared-storage.ts'
 import { storageOption } from '../common/storage.ts'
 
 const EXAMPLES = `
@@ -19,6 +20,7 @@ Examples:
   stowage serve --data /var/lib/stowage --host 0.0.0.0      another folder, for other machines too
   stowage serve --port 0 --json                             any free port; prints {"url": ..., "pid": ...}
   stowage serve --storage memory                            keeps nothing but tokens
+  stowage serve --records postgres://db/stowage --blobs 's3://models?endpoint=https://s3.example'   one of several servers
   stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
   stowage serve --metrics --log-level info                  metrics on http://127.0.0.1:9464/metrics, a line for each request
   stowage serve --health 9464                               /healthz on http://127.0.0.1:9464 too, independent of clients
@@ -35,12 +37,11 @@ Every other request needs a token: "stowage token --help". SIGTERM and SIGINT st
 ${EXIT_HELP}`
 
 export function serveCommand(): Command {
-  const command = new Command('serve')
-    .summary('serve a data folder over HTTP')
+  const command = addStoragePlace(new Command('serve'))
+    .summary('serve a data folder, or shared records and blobs, over HTTP')
     .description(
-      'Serve a data folder over HTTP. Prints the URL on its first line once it listens, then where the pages are.',
+      'Serve a data folder over HTTP, or records and blobs that several servers share. Prints the URL on its first line once it listens, then where the pages are.',
     )
-    .addOption(dataOption())
     .addOption(storageOption())
     .addOption(
       new Option('--port <n>', 'the port to listen on; 0 takes a free one').argParser(portNumber).default(8_642),

@@ -6,11 +6,15 @@ import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import { addDefaultCommand } from '../common/default-command.ts'
 import { EXIT_HELP } from '../common/exit.ts'
-import { collected, dataOption, durationSeconds, jsonOption } from '../common/options.ts'
+import { collected, durationSeconds, jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
+import { addStoragePlace, type StoragePlace, withCredentials } from '../common/shared-storage.ts'
 
-interface IssueOptions {
-  readonly data: string
+interface TokenOptions extends StoragePlace {
+  readonly json?: boolean
+}
+
+interface IssueOptions extends StoragePlace {
   readonly project?: readonly string[]
   readonly access?: AccessRight
   readonly ttl: number
@@ -41,10 +45,9 @@ export function tokenCommand(): Command {
 }
 
 function issueCommand(): Command {
-  return new Command('issue')
+  return addStoragePlace(new Command('issue'))
     .summary('print a new token (also without the word "issue")')
-    .description("Print a new token, signed with the data folder's own key, which is made on first use.")
-    .addOption(dataOption())
+    .description("Print a new token, signed with the storage's own key, which is made on first use.")
     .addOption(
       new Option('--project <id>', "what it is for; may be repeated; '*' is every project").argParser(collected),
     )
@@ -75,41 +78,43 @@ async function issue(options: IssueOptions, command: Command): Promise<void> {
     return command.error("--project is missing: name what the token is for, such as --project demo or --project '*'")
   if (access === undefined) return command.error('--access is missing: it must be --access read or --access write')
   const projects = new Map(project.map((id) => [id, access]))
-  const { token, record } = await issueToken(options.data, {
-    projects,
-    ...(options.subject === undefined ? {} : { subject: options.subject }),
-    ttlSeconds: options.ttl,
+  await withCredentials(options, async (credentials) => {
+    const { token, record } = await issueToken(credentials, {
+      projects,
+      ...(options.subject === undefined ? {} : { subject: options.subject }),
+      ttlSeconds: options.ttl,
+    })
+    if (options.json) {
+      printJson({ token, ...record })
+      return
+    }
+    printNote(`token ${record.jti} may ${access} ${nameProjects(record.projects)} until ${record.expiresAt}`)
+    printLine(token)
   })
-  if (options.json) {
-    printJson({ token, ...record })
-    return
-  }
-  printNote(`token ${record.jti} may ${access} ${nameProjects(record.projects)} until ${record.expiresAt}`)
-  printLine(token)
 }
 
 function listCommand(): Command {
-  return new Command('list')
+  return addStoragePlace(new Command('list'))
     .summary('list issued tokens')
     .description(
       'Show the tokens that were issued, the oldest first; tokens that expired more than 30 days ago are omitted.',
     )
-    .addOption(dataOption())
     .addOption(jsonOption('print one JSON object a line'))
     .addHelpText(
       'after',
       `\nExamples:\n  stowage token list\n  stowage token list --json | jq -r 'select(.subject == "ada") | .jti'`,
     )
-    .action(async (options: { readonly data: string; readonly json?: boolean }) => {
-      if (!existsSync(options.data))
+    .action(async (options: TokenOptions) => {
+      if (options.records === undefined && !existsSync(options.data))
         throw new StowageError(
           'invalid_request',
           `there is no folder ${quoted(options.data)}; name the data folder with --data`,
         )
-      for (const token of await listTokens(options.data)) {
-        if (options.json) printJson(token)
-        else printLine(lineOf(token))
-      }
+      await withCredentials(options, async (credentials) => {
+        for (const token of await listTokens(credentials))
+          if (options.json) printJson(token)
+          else printLine(lineOf(token))
+      })
     })
 }
 
@@ -125,15 +130,14 @@ function nameProjects(projects: Readonly<Record<string, AccessRight>>): string {
 }
 
 function revokeCommand(): Command {
-  return new Command('revoke')
+  return addStoragePlace(new Command('revoke'))
     .summary('revoke a token')
     .description('Revoke a token. A running server refuses it within a second.')
     .argument('<jti>', "the token's id, as the list shows it")
-    .addOption(dataOption())
     .addOption(jsonOption('print {"revoked": <jti>}'))
     .addHelpText('after', '\nExample:\n  stowage token revoke 3f0c5a9be2d14c6f8a7b6c5d4e3f2a1b')
-    .action(async (jti: string, options: { readonly data: string; readonly json?: boolean }) => {
-      await revokeToken(options.data, jti)
+    .action(async (jti: string, options: TokenOptions) => {
+      await withCredentials(options, (credentials) => revokeToken(credentials, jti))
       if (options.json) printJson({ revoked: jti })
       else printLine(`revoked ${jti}`)
     })

@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { Option } from 'commander'
 import type { StorageBackend } from '../../storage/backend.ts'
 import { type FolderKind, MARKER_FILE } from '../../data-folder/data-folder.ts'
+import { credentialsOf, isShared, sharedBackend, type StoragePlace, type StoredCredentials } from './shared-storage.ts'
 
 /* The one place in `src` that knows the adapters: the command has to bring a storage, as any other host does. */
 
+/** What holds the data of a folder. */
 export type StorageKind = FolderKind | 'memory'
 
 /** Loaded when they are needed. */
@@ -30,6 +32,26 @@ export function storageOption(): Option {
 /** Stands in a data folder while a backup is being restored into it. */
 export const RESTORING_FILE = 'restoring.json'
 
+/** A storage that a server can open, and what its first line says of it. */
+export interface ServedStorage extends StoredCredentials {
+  readonly backend: StorageBackend
+  readonly kind: StorageKind | 'shared'
+  /** The folder, or both addresses without passwords. */
+  readonly place: string
+}
+
+/** The storage to serve; nothing is opened yet. Throws as `storageOf` does, and where an address cannot be one. */
+export async function servedStorage(where: StoragePlace, kind: StorageKind | undefined): Promise<ServedStorage> {
+  if (!isShared(where)) {
+    const found = await storageOf(where.data, kind)
+    return { ...found, ...credentialsOf(where, undefined), place: found.kind === 'memory' ? 'memory' : where.data }
+  }
+  if (kind !== undefined)
+    throw new Error('--storage is for a data folder; --records and --blobs say what to use instead')
+  const { backend, place } = await sharedBackend(where)
+  return { backend, ...credentialsOf(where, backend.records), kind: 'shared', place }
+}
+
 /**
  * The storage in a data folder, which is created if it is missing; nothing is opened yet. Throws if a restore was not
  * finished, unless it continues.
@@ -45,6 +67,18 @@ export async function storageOf(
     )
   const chosen = kind ?? (await kindOf(dataFolder)) ?? (await kindOfUnmarked(dataFolder)) ?? 'filesystem'
   return { backend: await BACKENDS[chosen](dataFolder), kind: chosen }
+}
+
+/** Opens a storage that exists, in a folder or shared, and closes it afterwards. */
+export async function withStorage(where: StoragePlace, use: (backend: StorageBackend) => Promise<void>): Promise<void> {
+  if (!isShared(where)) return withExistingStorage(where.data, use)
+  const { backend } = await sharedBackend(where)
+  try {
+    await backend.ready?.()
+    await use(backend)
+  } finally {
+    await backend.close()
+  }
 }
 
 /**

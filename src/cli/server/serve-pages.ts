@@ -3,11 +3,12 @@ import { BlockList, isIPv6 } from 'node:net'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { AutomationExtension } from '../../automation-server/automation.ts'
 import { pages, type PagesExtension } from '../../pages/pages.ts'
-import { sessionKeysFromFolder } from '../../pages/session-keys.ts'
+import type { StoredCredentials } from '../common/shared-storage.ts'
+import { storedSignInCodes } from '../../pages/stored-codes.ts'
+import { storedSessionKeys } from '../../pages/session-keys.ts'
 
 /** The options of `stowage serve` about pages. */
 export interface PagesServeOptions {
-  readonly data: string
   readonly host: string
   /** By default for this machine alone. */
   readonly pages?: boolean
@@ -33,12 +34,19 @@ export function addPages(command: Command): void {
     )
 }
 
-/** The pages that a server is to have, if any. What keeps people signed in stays in the data folder. */
+/** The pages that a server is to have, if any. What keeps people signed in is stored with the tokens. */
 export function pagesOf(
-  { data, host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
+  { host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
   automation: AutomationExtension,
+  { credentials, sealed }: StoredCredentials,
 ): PagesExtension | undefined {
-  return wanted ? pages({ automation, origin, sessionKeys: () => sessionKeysFromFolder(data) }) : undefined
+  if (!wanted) return undefined
+  return pages({
+    automation,
+    origin,
+    sessionKeys: () => storedSessionKeys(credentials),
+    ...(sealed === undefined ? {} : { signInCodes: storedSignInCodes(sealed) }),
+  })
 }
 
 export interface PagesLine {
@@ -51,13 +59,13 @@ export interface PagesLine {
  * The line about pages. `url` is the server's, with its prefix; with `origin`, links lead there instead, to the same
  * paths.
  */
-export function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): PagesLine {
+export async function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): Promise<PagesLine> {
   if (web === undefined) return {}
   const token = process.env[TOKEN_VARIABLE] ?? ''
   const base = origin ?? new URL(url).origin
   return {
     pagesUrl: `${base}${url.slice(new URL(url).origin.length)}${WEB}`,
-    ...(token === '' ? {} : { signInUrl: new URL(web.signInLink({ token }), base).href }),
+    ...(token === '' ? {} : { signInUrl: new URL(await web.signInLink({ token }), base).href }),
   }
 }
 

@@ -9,6 +9,8 @@ import { negotiateCoding, negotiateFormat } from '../negotiate.ts'
 import { checkComplete, type Encoding, plannedAnswer, releasing } from '../selection-answer.ts'
 
 const HAVE_ROOTS_MAX = 100
+/** Headers about lengths and entity tags, which only a planned answer has. */
+const PLAN_HEADERS = ['range', 'if-range', 'if-match', 'if-none-match'] as const
 
 export interface GraphDeps<H> {
   readonly store: ClosureSelector
@@ -35,6 +37,7 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     const selection = await store.closure(projectId, objectId, {
       signal,
       memory,
+      needsPlan: needsPlan(exchange),
       ...(have.length === 0 ? {} : { have, deltas }),
     })
     if (selection === undefined)
@@ -45,6 +48,10 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
       return plannedAnswer(exchange, selection, { encoding, compressor })
     })
   }
+}
+
+function needsPlan({ method, headers }: Pick<Exchange<unknown>, 'method' | 'headers'>): boolean {
+  return method === 'HEAD' || PLAN_HEADERS.some((name) => headers.has(name))
 }
 
 function graphEncoding(exchange: Pick<Exchange<unknown>, 'headers' | 'query' | 'params'>): Encoding {

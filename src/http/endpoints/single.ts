@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
-import { gzipFromFragments } from '../../emit/gzip.ts'
+import { gzipFromFragments, shortGzip } from '../../emit/gzip.ts'
 import { StowageError } from '../../errors.ts'
 import type { ObjectSelector } from '../../object/graph-store.ts'
 import { quoted } from '../../object/id.ts'
@@ -13,6 +13,8 @@ import { readObject } from '../../operations/read-object.ts'
 
 /** Shorter texts fit a packet as they are. */
 const GZIP_BYTES_MIN = 1_024
+/** Longer ones are compressed in the thread pool. */
+const GZIP_HERE_BYTES_MAX = 32_768
 const ETAG_HEX_DIGITS = 32
 
 export interface SingleDeps<H> {
@@ -40,7 +42,7 @@ export function singleOperation<H>(deps: SingleDeps<H>): Operation<H> {
     if (!isGzip) return objectAnswer(headers, json, undefined)
     const compressed = memory.part()
     await compressed.set(json.length)
-    const gzip = await gzipped(json, compressor, signal)
+    const gzip = json.length > GZIP_HERE_BYTES_MAX ? await gzipped(json, compressor, signal) : shortGzip(json)
     await compressed.set(gzip.length)
     return objectAnswer(headers, json, gzip)
   }

@@ -46,7 +46,7 @@ async function signIn<H>(parts: SignInParts<H>, { exchange, urls, frame }: OpenV
   const wanted = entries.get('next') ?? ''
   const next = urls.isPage(wanted) ? wanted : urls.home
   try {
-    const token = tokenOf(parts.codes, entries)
+    const token = await tokenOf(parts.codes, entries)
     await checkPerson(parts.server, token, exchange)
     const cookie = await parts.sessions.begin(token, { base: urls.base, secure: isSecure(exchange.headers) })
     return seeOther(next, { 'Set-Cookie': cookie })
@@ -58,10 +58,10 @@ async function signIn<H>(parts: SignInParts<H>, { exchange, urls, frame }: OpenV
 }
 
 /** Throws `invalid_request` if there is none. */
-function tokenOf(codes: SignInCodes, entries: FormEntries): string {
+async function tokenOf(codes: SignInCodes, entries: FormEntries): Promise<string> {
   const code = entries.get('code')
   if (code !== undefined) {
-    const token = codes.redeem(code)
+    const token = await codes.redeem(code)
     if (token === undefined)
       throw new StowageError(
         'invalid_request',

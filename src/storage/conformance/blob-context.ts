@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { BlobInfo, BlobStore } from '../backend.ts'
-import { batchesOf, freshPrefix, type Session } from './case.ts'
+import { batchesOf, type ConformanceFaults, freshPrefix, type Session } from './case.ts'
 
 /** The context of a rule about blobs; its names start with a segment of its own. */
 export class BlobContext {
@@ -14,6 +14,15 @@ export class BlobContext {
 
   get store(): BlobStore {
     return this.#session.store
+  }
+
+  /** The store of a second server over the same place. */
+  get other(): BlobStore {
+    return this.#session.other
+  }
+
+  get faults(): ConformanceFaults {
+    return this.#session.faults
   }
 
   async reopen(): Promise<void> {

@@ -12,8 +12,10 @@ type ErrorName = StorageErrorName | 'RangeError'
  * other.
  */
 export interface ConformanceCase {
-  /** The rule that the case checks. */
+  /** The rule that the case checks. It also says if the rule is not tested, and why. */
   readonly name: string
+  /** Why the rule is not tested: an option that it needs is missing. Then `run` does nothing. */
+  readonly untested?: string
   /** Rejects with the violation of the rule. */
   readonly run: () => Promise<void>
 }
@@ -29,6 +31,8 @@ export interface Rule<C> {
   readonly name: string
   /** Runs only for stores that keep their contents when they are closed. */
   readonly isForPersistent?: boolean
+  /** An option without which the rule cannot be tested. */
+  readonly needs?: 'openTwo' | 'cutAt' | 'restart' | 'thorough'
   readonly check: (context: C) => Promise<void>
 }
 
@@ -37,10 +41,33 @@ export interface Closable {
   close(): Promise<void>
 }
 
-/** Options of the cases. */
-export interface ConformanceOptions {
+/** Options of the cases. A case whose option is missing says so in its name. */
+export interface ConformanceOptions<S = unknown> {
   /** How long one case may take before it fails, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number
+  /** Two stores over one place, as two servers have them, with the data of the other calls of `open`. */
+  readonly openTwo?: () => readonly [S, S] | Promise<readonly [S, S]>
+  /** What can go wrong below the store. */
+  readonly faults?: ConformanceFaults
+  /** False leaves out cases that put many blobs or much data. Default: true. */
+  readonly thorough?: boolean
+}
+
+/** Faults that a test can cause below the store. */
+export interface ConformanceFaults {
+  /**
+   * Cuts the connection to the engine at the message with this number, counted from 1 at this call, in both directions.
+   * Later connections work.
+   */
+  readonly cutAt?: (message: number) => ConnectionCut
+  /** Ends the engine without a warning, as a loss of power would, and starts it again. Resolves when it has started. */
+  readonly restart?: () => Promise<void>
+}
+
+/** A connection that is to be cut. */
+export interface ConnectionCut {
+  /** Ends the wait for the message, and says whether the connection was cut. */
+  end(): boolean
 }
 
 /** More than any case puts into a store. Other entries may lie there, too. */
@@ -58,29 +85,44 @@ export function casesOf<S extends Closable, C>(
   rules: readonly Rule<C>[],
   open: Opener<S>,
   contextOf: (session: Session<S>) => C,
-  { timeoutMs = TIMEOUT_MS }: ConformanceOptions = {},
+  options: ConformanceOptions<S> = {},
 ): ConformanceCase[] {
-  return rules.map((rule) => ({
-    name: rule.name,
-    run: async () => {
-      const session = new Session(open)
-      try {
-        await within(timeoutMs, 'the case', runRule(rule, session, contextOf))
-      } catch (error) {
-        await within(CLOSE_MS, 'close', session.close()).catch(() => undefined)
-        throw explained(error, session.trace)
-      }
-      await within(timeoutMs, 'close', session.close())
-    },
-  }))
+  const { timeoutMs = TIMEOUT_MS } = options
+  return rules.map((rule) => {
+    const untested = isTestable(rule, options) ? undefined : `it needs the option ${rule.needs}`
+    if (untested !== undefined)
+      return { name: `${rule.name} [not tested: ${untested}]`, untested, run: async () => undefined }
+    return { name: rule.name, run: () => runCase(rule, new Session(open, options), contextOf, timeoutMs) }
+  })
+}
+
+function isTestable<S, C>({ needs }: Rule<C>, { openTwo, faults, thorough = true }: ConformanceOptions<S>): boolean {
+  if (needs === 'thorough') return thorough
+  if (needs === 'openTwo') return openTwo !== undefined
+  return needs === undefined || faults?.[needs] !== undefined
+}
+
+async function runCase<S extends Closable, C>(
+  rule: Rule<C>,
+  session: Session<S>,
+  contextOf: (session: Session<S>) => C,
+  timeoutMs: number,
+): Promise<void> {
+  try {
+    await within(timeoutMs, 'the case', runRule(rule, session, contextOf))
+  } catch (error) {
+    await within(CLOSE_MS, 'close', session.close()).catch(() => undefined)
+    throw explained(error, session.trace)
+  }
+  await within(timeoutMs, 'close', session.close())
 }
 
 async function runRule<S extends Closable, C>(
-  { check, isForPersistent = false }: Rule<C>,
+  { check, isForPersistent = false, needs }: Rule<C>,
   session: Session<S>,
   contextOf: (session: Session<S>) => C,
 ): Promise<void> {
-  const { isPersistent = true } = await session.start()
+  const { isPersistent = true } = await (needs === 'openTwo' ? session.startTwo() : session.start())
   if (isPersistent || !isForPersistent) await check(contextOf(session))
 }
 
@@ -93,19 +135,37 @@ function explained(error: unknown, trace: CallTrace): Error {
 export class Session<S extends Closable> {
   readonly trace: CallTrace = new CallTrace()
   readonly #open: Opener<S>
+  readonly #options: ConformanceOptions<S>
   #store: S | undefined
+  #other: S | undefined
 
-  constructor(open: Opener<S>) {
+  constructor(open: Opener<S>, options: ConformanceOptions<S>) {
     this.#open = open
+    this.#options = options
   }
 
   get store(): S {
-    if (!this.#store) throw new Error('the store is not open')
-    return this.#store
+    return opened(this.#store)
+  }
+
+  /** The second store over the place, of a rule that needs `openTwo`. */
+  get other(): S {
+    return opened(this.#other)
+  }
+
+  get faults(): ConformanceFaults {
+    return this.#options.faults ?? {}
   }
 
   async start(): Promise<S> {
     this.#store = this.trace.around(await this.#open())
+    return this.#store
+  }
+
+  async startTwo(): Promise<S> {
+    const [store, other] = (await this.#options.openTwo?.()) ?? []
+    this.#store = this.trace.around(opened(store))
+    this.#other = this.trace.around(opened(other))
     return this.#store
   }
 
@@ -115,8 +175,13 @@ export class Session<S extends Closable> {
   }
 
   async close(): Promise<void> {
-    await this.#store?.close()
+    await Promise.all([this.#store?.close(), this.#other?.close()])
   }
+}
+
+function opened<S>(store: S | undefined): S {
+  if (store === undefined) throw new Error('the store is not open')
+  return store
 }
 
 /** Fails with both values in one line: `what` names the value. */

@@ -8,18 +8,21 @@ import {
   BLOB_REMOVE_RULES,
   BLOB_REOPENING_RULES,
 } from './blob-read-rules.ts'
+import { BLOB_FAULT_RULES, BLOB_SHARING_RULES } from './blob-sharing-rules.ts'
 import { casesOf, type ConformanceCase, type ConformanceOptions, type Opener } from './case.ts'
 import { RECORD_CLOSING_RULES, RECORD_REOPENING_RULES } from './record-closing-rules.ts'
 import { RECORD_COMMIT_RULES } from './record-commit-rules.ts'
 import { RecordContext } from './record-context.ts'
+import { RECORD_FAULT_RULES } from './record-fault-rules.ts'
 import { RECORD_INSERT_RULES } from './record-insert-rules.ts'
 import { RECORD_RANGE_RULES } from './record-range-rules.ts'
 import { RECORD_READ_RULES } from './record-read-rules.ts'
+import { RECORD_SHARING_RULES } from './record-sharing-rules.ts'
 
 export { objectStoreConformance } from './object-store.ts'
 export { storageBenchmark } from './benchmark.ts'
 export type { StorageBenchmarkOptions, StorageBenchmarkResult } from './benchmark.ts'
-export type { ConformanceCase, ConformanceOptions, Opener } from './case.ts'
+export type { ConformanceCase, ConformanceFaults, ConformanceOptions, ConnectionCut, Opener } from './case.ts'
 
 /**
  * The contract of `RecordStore` as cases for any test runner, one after the other. `open` gives the store under test, each time with the same data unless
@@ -37,7 +40,7 @@ export type { ConformanceCase, ConformanceOptions, Opener } from './case.ts'
  */
 export function recordStoreConformance(
   open: Opener<RecordStore>,
-  options?: ConformanceOptions,
+  options?: ConformanceOptions<RecordStore>,
 ): readonly ConformanceCase[] {
   const rules = [
     ...RECORD_READ_RULES,
@@ -46,6 +49,8 @@ export function recordStoreConformance(
     ...RECORD_COMMIT_RULES,
     ...RECORD_CLOSING_RULES,
     ...RECORD_REOPENING_RULES,
+    ...RECORD_SHARING_RULES,
+    ...RECORD_FAULT_RULES,
   ]
   return casesOf(rules, open, (session) => new RecordContext(session), options)
 }
@@ -59,7 +64,7 @@ export function recordStoreConformance(
  */
 export function blobStoreConformance(
   open: Opener<BlobStore>,
-  options?: ConformanceOptions,
+  options?: ConformanceOptions<BlobStore>,
 ): readonly ConformanceCase[] {
   const rules = [
     ...BLOB_PUT_RULES,
@@ -69,6 +74,8 @@ export function blobStoreConformance(
     ...BLOB_CLOSING_RULES,
     ...BLOB_REOPENING_RULES,
     ...BLOB_MEMORY_RULES,
+    ...BLOB_SHARING_RULES,
+    ...BLOB_FAULT_RULES,
   ]
   return casesOf(rules, open, (session) => new BlobContext(session), options)
 }

@@ -164,7 +164,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
  */
 export function objectStoreConformance(
   open: Opener<ObjectStore>,
-  options?: ConformanceOptions,
+  options?: Pick<ConformanceOptions, 'timeoutMs'>,
 ): readonly ConformanceCase[] {
   const openClosable = async (): Promise<ClosableStore> => {
     const store = await open()

@@ -1,5 +1,5 @@
 import type { Entry, RecordStore } from '../backend.ts'
-import { batchesOf, freshPrefix, type Session } from './case.ts'
+import { batchesOf, type ConformanceFaults, freshPrefix, type Session } from './case.ts'
 
 /** The context of a rule about records; its keys start with a prefix of its own. */
 export class RecordContext {
@@ -12,6 +12,15 @@ export class RecordContext {
 
   get store(): RecordStore {
     return this.#session.store
+  }
+
+  /** The store of a second server over the same place. */
+  get other(): RecordStore {
+    return this.#session.other
+  }
+
+  get faults(): ConformanceFaults {
+    return this.#session.faults
   }
 
   async reopen(): Promise<void> {

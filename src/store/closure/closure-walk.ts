@@ -7,8 +7,10 @@ import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
+import { PlacesInDoubt } from './places-in-doubt.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
-import { idsInDoubt, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
+import { areMostlySure, UnsureIds } from './unsure-ids.ts'
+import { type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
 
 /**
@@ -18,8 +20,6 @@ import type { WalkMemory } from './walk-memory.ts'
 const SLICE_CHECK_STEPS = 512
 /** A project of more packs is not indexed as a whole. */
 const PACKS_INDEXED_MAX = 64
-/** Nor one that is unsure about more than this part of the ids to look up: each of those may need a look-up all the same. */
-const IN_DOUBT_SHARE_MAX = 0.25
 const PACKS_LOADED_AT_ONCE = 8
 
 /** Where an object lies. */
@@ -38,10 +38,11 @@ export class ClosureWalk {
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
   readonly #index: LocationIndex<WalkedPack>
+  readonly #inDoubt: PlacesInDoubt<WalkedPack>
   readonly #missing: IdSet
   #absentClaims: IdSet
-  /** Objects that were condemned: of indexed packs, those that the index lacks. */
-  readonly #inDoubt: IdSet
+  /** Condemned objects of indexed packs: the index lacks them. */
+  readonly #unsure: UnsureIds
   readonly #queue: WalkedPack[] = []
   #unresolved: UnresolvedIds
   readonly #yielder: Yielder
@@ -61,9 +62,10 @@ export class ClosureWalk {
     this.#yielder = new Yielder(parts.environment)
     this.#index = new LocationIndex(hashKey, context.memory)
     context.memory.dropIndex = () => this.#index.drop()
+    this.#inDoubt = new PlacesInDoubt(hashKey)
     this.#missing = new IdSet(undefined, undefined, hashKey)
     this.#absentClaims = new IdSet(undefined, undefined, hashKey)
-    this.#inDoubt = new IdSet(undefined, undefined, hashKey)
+    this.#unsure = new UnsureIds(hashKey)
     this.#unresolved = new UnresolvedIds(hashKey)
   }
 
@@ -107,6 +109,11 @@ export class ClosureWalk {
 
   #reach(walked: WalkedPack, ordinal: number): void {
     if (walked.visited.add(ordinal)) this.#open(walked, ordinal)
+  }
+
+  #reachFound(walked: WalkedPack, ordinal: number, id: Uint8Array): void {
+    if (walked.pack.record.owned?.has(ordinal) !== true) this.#inDoubt.add(id, walked, ordinal)
+    this.#reach(walked, ordinal)
   }
 
   #open(walked: WalkedPack, ordinal: number): void {
@@ -160,16 +167,24 @@ export class ClosureWalk {
   }
 
   #follow(walked: WalkedPack, tables: PackTables, target: number, isReference: boolean): void {
-    if (target < tables.objects && walked.pack.record.owned?.has(target)) {
+    const isInternal = target < tables.objects
+    const isOwned = isInternal && walked.pack.record.owned?.has(target) === true
+    // Other packs may have had objects of a pack that came since, or of any while some are in doubt.
+    const isHere = isOwned && this.#inDoubt.size === 0 && walked.pack.sequence < this.#project.sequence
+    if (isHere) {
       if (walked.visited.add(target)) walked.open.push(target)
       return
     }
-    const isInternal = target < tables.objects
     const { bytes, ends } = isInternal ? tables.ids : tables.externals
     const row = isInternal ? target : target - tables.objects
     const start = row === 0 ? 0 : ends[row - 1]
-    if (!this.#index.find(bytes, start, ends[row], this.#found))
-      this.#unresolved.add(bytes, start, ends[row], isReference)
+    if (this.#find(bytes, start, ends[row])) return
+    if (isOwned) this.#reach(walked, target)
+    else this.#unresolved.add(bytes, start, ends[row], isReference)
+  }
+
+  #find(source: Uint8Array, start: number, end: number): boolean {
+    return this.#inDoubt.find(source, start, end, this.#found) || this.#index.find(source, start, end, this.#found)
   }
 
   readonly #found = (walked: WalkedPack, ordinal: number): void => this.#reach(walked, ordinal)
@@ -196,8 +211,7 @@ export class ClosureWalk {
     for (let i = 0; i < ids.size && asked.count < ids.size; i++) {
       if (asked.has(i)) continue
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      if (!this.#index.find(bytes, i === 0 ? 0 : ends[i - 1], ends[i], this.#found))
-        this.#unresolved.addFrom(unresolved, i)
+      if (!this.#find(bytes, i === 0 ? 0 : ends[i - 1], ends[i])) this.#unresolved.addFrom(unresolved, i)
     }
   }
 
@@ -213,23 +227,15 @@ export class ClosureWalk {
     if (packs === undefined) return false
     const fresh = packs.filter(({ sequence }) => !this.#walkedBySequence.has(sequence))
     if (fresh.reduce((sum, { record }) => sum + record.objects, 0) > ids) return false
-    const inDoubt = packs.reduce((sum, { record }) => sum + (record.condemned?.count ?? 0), 0)
-    if (inDoubt > ids * IN_DOUBT_SHARE_MAX) return false
+    if (!areMostlySure(packs, ids)) return false
     await this.#loadFresh(fresh.map(({ sequence }) => sequence))
     for (const { sequence } of packs) {
       const walked = this.#walkedBySequence.get(sequence)
       if (walked?.isIndexed !== true) return false
-      if (!walked.isDoubtNoted) await this.#noteDoubt(walked)
+      await this.#unsure.addOf(walked.pack, this.#parts.catalog, this.#yielder)
     }
+    await this.#breathe()
     return this.#index.packs > 0
-  }
-
-  async #noteDoubt(walked: WalkedPack): Promise<void> {
-    for (const id of idsInDoubt(walked, await this.#parts.catalog.tables(walked.pack))) {
-      this.#inDoubt.add(id)
-      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
-    }
-    walked.isDoubtNoted = true
   }
 
   /**
@@ -241,21 +247,21 @@ export class ClosureWalk {
     const { packs } = this.#index
     const { bytes, ends } = ids.table()
     const isAbsent = Bitmap.empty(ids.size)
-    const inDoubt: number[] = []
+    const unsure: number[] = []
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
       const start = i === 0 ? 0 : ends[i - 1]
-      if (this.#index.find(bytes, start, ends[i], this.#found)) continue
-      if (this.#inDoubt.find(bytes, start, ends[i]) !== -1) inDoubt.push(i)
+      if (this.#find(bytes, start, ends[i])) continue
+      if (this.#unsure.has(bytes, start, ends[i])) unsure.push(i)
       else isAbsent.add(i)
     }
-    if (this.#index.packs < packs || inDoubt.length === ids.size) return false
+    if (this.#index.packs < packs || unsure.length === ids.size) return false
     if (isAbsent.count === ids.size && unresolved.referred === 0 && this.#absentClaims.size === 0) {
       // The usual case of very many: the set itself becomes that of the absent claims.
       this.#absentClaims = ids
       return true
     }
-    for (const i of inDoubt) this.#unresolved.addFrom(unresolved, i)
+    for (const i of unsure) this.#unresolved.addFrom(unresolved, i)
     await this.#reserveAbsent(unresolved)
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
@@ -294,7 +300,7 @@ export class ClosureWalk {
     const locations = await locate(this.#parts.records, this.#project, ids, this.#signal)
     await this.#loadAll(locations)
     for (const [i, location] of locations.entries()) {
-      if (location !== undefined) this.#reach(await this.#load(location.sequence), location.ordinal)
+      if (location !== undefined) this.#reachFound(await this.#load(location.sequence), location.ordinal, ids[i])
       else (unresolved.isReferred(chosen[i]) ? this.#missing : this.#absentClaims).addFrom(unresolved.ids, chosen[i])
     }
     await this.#breathe(unresolved.memoryBytes)
@@ -330,7 +336,7 @@ export class ClosureWalk {
 
   /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
-    const sets = [this.#unresolved, this.#missing, this.#absentClaims, this.#inDoubt]
+    const sets = [this.#unresolved, this.#missing, this.#absentClaims, this.#inDoubt, this.#unsure]
     const idsBytes = sets.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
     return this.#memory.setTables(idsBytes + this.#packsBytes + besideBytes)
   }

@@ -2,17 +2,15 @@ import { Yielder } from '../../async/yielder.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Fragment, Selection, SelectionReadOptions } from '../../object/selection.ts'
-import { type Segment, segmentsOf } from '../pack/segment.ts'
+import type { Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
-import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { firstIds } from './graph-selection.ts'
-import type { PlacedObjects } from './placed-objects.ts'
+import type { ListedPack } from './listed-pack.ts'
 
 /** Segments that an answer holds at a time. */
 const SEGMENTS_AT_ONCE = 64
-/** One wanted object in so many: then few blocks of the pack are not needed. */
-const DENSE_SHARE = 16
 /** Packs whose records are looked up ahead. */
 const PACKS_AT_ONCE = 16
 
@@ -24,7 +22,7 @@ export interface ListParts {
 /** The objects of a list by pack, and what is known of the rest. */
 export interface ListedObjects {
   readonly project: ProjectView
-  readonly packs: ReadonlyMap<number, PlacedObjects>
+  readonly packs: ReadonlyMap<number, ListedPack>
   /** The first ids that are not held. */
   readonly missing: IdSet
   readonly missingCount: number
@@ -46,9 +44,9 @@ export class ListSelection implements Selection {
 
   constructor(parts: ListParts, listed: ListedObjects) {
     let [objects, heldBytes] = [0, listed.missing.memoryBytes]
-    for (const placed of listed.packs.values()) {
-      objects += placed.count
-      heldBytes += placed.memoryBytes
+    for (const { count, memoryBytes } of listed.packs.values()) {
+      objects += count
+      heldBytes += memoryBytes
     }
     this.objects = objects
     this.heldBytes = heldBytes
@@ -93,7 +91,8 @@ export class ListSelection implements Selection {
       const some = sequences.slice(first, first + PACKS_AT_ONCE)
       const found = await Promise.all(some.map((sequence) => catalog.packOfAnyLayout(project, sequence)))
       for (const pack of found) {
-        for await (const segment of this.#segmentsOf(pack, packs.get(pack.sequence) as PlacedObjects, yielder)) {
+        const listed = packs.get(pack.sequence) as ListedPack
+        for await (const segment of listed.segments(catalog, pack, yielder)) {
           if (batch.push(segment) < SEGMENTS_AT_ONCE) continue
           yield batch
           batch = []
@@ -101,13 +100,5 @@ export class ListSelection implements Selection {
       }
     }
     if (batch.length > 0) yield batch
-  }
-
-  /** Of a pack of which much is wanted, most blocks pass as they are stored, which takes its tables. */
-  async *#segmentsOf(pack: Pack, placed: PlacedObjects, yielder: Yielder): AsyncGenerator<Segment> {
-    const { objects } = pack.record
-    if (placed.count * DENSE_SHARE < objects) return yield* placed.segments(pack.source, yielder)
-    yield* segmentsOf(await this.#parts.catalog.tables(pack), placed.ordinals(objects), pack.source)
-    return undefined
   }
 }

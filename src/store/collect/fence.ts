@@ -3,9 +3,10 @@ import { StowageError } from '../../errors.ts'
 import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
 import type { Change, Expectation, RecordStore } from '../../storage/backend.ts'
 import type { ChangeTerms } from '../records/change-objects.ts'
+import { areAsExpected, type FoundValues, TRIES_AT_ONCE, valuesFound } from '../records/lost-try.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { type ReadHead, readHead } from '../records/projects.ts'
-import { encodeHead, type ProjectHead } from '../records/records.ts'
+import { asHead, type ReadHead, readHead } from '../records/projects.ts'
+import { asEpoch, encodeHead, type ProjectHead } from '../records/records.ts'
 
 /** Another server changed where objects lie, or which of them are condemned: what was marked does not hold any more. */
 export class LayoutChangedError extends StowageError {
@@ -29,6 +30,9 @@ export interface FenceParts {
   /** Those of the committer. */
   readonly turns: KeyedMutex
 }
+
+/** The head and the epoch. */
+const OWN_EXPECTATIONS = 2
 
 type LiveHead = ReadHead & { readonly head: ProjectHead }
 
@@ -69,36 +73,55 @@ export class Fence implements ChangeTerms {
     return this.#parts.turns.run(this.#project.projectId, work)
   }
 
-  /** Reads both anew. What was decided in another epoch does not hold. Throws `LayoutChangedError` and `ProjectGoneError`. */
-  async renew(): Promise<boolean> {
-    const { records, epochs } = this.#parts
-    const [head, epoch] = await Promise.all([readHead(records, this.#project.projectId), epochs.current()])
+  /**
+   * Takes both from what a lost commit found, or reads them. What was decided in another epoch does not hold. Throws
+   * `LayoutChangedError` and `ProjectGoneError`.
+   */
+  async renew(found?: FoundValues): Promise<boolean> {
+    const [head, epoch] = found === undefined ? await this.#read() : this.#taken(found)
     const isSameEpoch = epoch.number === this.#epoch.number
     this.#head = live(head, this.#project, this.#layout)
     this.#epoch = epoch
     return isSameEpoch
   }
 
-  /** Commits a change of the layout, as long as it is the one that this fence knows; `false` for another conflict. */
+  /**
+   * Commits a change of the layout, as long as it is the one that this fence knows; `false` if uploads got ahead too
+   * often. Throws `LayoutChangedError` if something else of what is expected changed.
+   */
   raiseLayout(change: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
     return this.inTurn(async () => {
-      await this.renew()
-      return this.#raise(change)
+      let found: FoundValues | undefined
+      for (let tries = 0; tries < TRIES_AT_ONCE; tries++) {
+        await this.renew(found)
+        found = await this.#raise(change)
+        if (found === undefined) return true
+        if (!areAsExpected(found.slice(OWN_EXPECTATIONS), change.expect)) throw new LayoutChangedError()
+      }
+      return false
     })
   }
 
-  async #raise({ put, expect }: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
+  /** `undefined` if the commit was made. */
+  async #raise({ put, expect }: Required<Pick<Change, 'put' | 'expect'>>): Promise<FoundValues | undefined> {
     const { key, head } = this.#head
     const raised = { ...head, layout: head.layout + 1 }
     const value = encodeHead(key, raised)
-    const { ok } = await this.#parts.records.commit({
-      put: [{ key, value }, ...put],
-      expect: [...this.expect, ...expect],
-    })
-    if (!ok) return false
+    const all = [...this.expect, ...expect]
+    const result = await this.#parts.records.commit({ put: [{ key, value }, ...put], expect: all })
+    if (!result.ok) return valuesFound(all, result.conflicts)
     this.#layout = raised.layout
     this.#head = { key, bytes: value, head: raised }
-    return true
+    return undefined
+  }
+
+  #read(): Promise<[ReadHead, StoreEpoch]> {
+    const { records, epochs } = this.#parts
+    return Promise.all([readHead(records, this.#project.projectId), epochs.current()])
+  }
+
+  #taken([head, epoch]: FoundValues): [ReadHead, StoreEpoch] {
+    return [asHead(this.#head.key, head), asEpoch(this.#epoch.expectation.key, epoch)]
   }
 }
 

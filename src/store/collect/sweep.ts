@@ -214,8 +214,6 @@ export class Sweep {
       if (attempt === ATTEMPTS_MAX) throw new LayoutChangedError()
       this.#terms.signal.throwIfAborted()
       await pauseBeforeRetry(attempt, environment)
-      const values = await this.#parts.records.getMany(expect.map(({ key }) => key))
-      if (values.some((value, i) => !isSame(value, expect[i].value))) throw new LayoutChangedError()
     }
     for (const { sorted, after } of changed) this.#countReplaced(sorted, after)
   }
@@ -266,8 +264,12 @@ function both(fence: Fence, totals: LoweredTotals): ChangeTerms {
       return [...fence.expect, ...totals.expect]
     },
     inTurn: (work) => fence.inTurn(work),
-    renew: async () => {
-      const [isSameEpoch] = await Promise.all([fence.renew(), totals.renew()])
+    renew: async (found) => {
+      const fenced = fence.expect.length
+      const [isSameEpoch] = await Promise.all([
+        fence.renew(found?.slice(0, fenced)),
+        totals.renew(found?.slice(fenced)),
+      ])
       return isSameEpoch
     },
     put: (changes) => totals.put(changes),
@@ -280,8 +282,4 @@ function causeOf({ pack }: SortedPack, ordinal: number): CollectionCause {
 
 function ownedOf({ owned, objects }: PackRecord): Bitmap {
   return owned ?? Bitmap.empty(objects)
-}
-
-function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : Buffer.compare(a, b) === 0
 }

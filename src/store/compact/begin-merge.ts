@@ -1,11 +1,11 @@
-import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { PackSelection } from '../closure/closure.ts'
 import { objectsHeldBy } from '../records/held-objects.ts'
 import { condemnedBlobKey, mergeKey, packBlobName, packKey } from '../records/keys.ts'
+import { afterLostTry } from '../records/lost-try.ts'
 import type { Pack } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { encodePackRecord, newPackRecord, type PackRecord } from '../records/pack-record.ts'
-import { readHead } from '../records/projects.ts'
+import { asHead, readHead } from '../records/projects.ts'
 import { encodeHead, encodeMerge } from '../records/records.ts'
 import type { FinishParts } from './finish-merge.ts'
 import { inMergedOrder, type MergeSource } from './order.ts'
@@ -71,30 +71,33 @@ function heldBytesOf({ inline, objects }: PackRecord): number {
 /** Uploads get numbers at the same time, so it is tried again unless the layout rose or another merge is under way. */
 async function commitMerge(parts: BeginParts, project: ProjectView, record: PackRecord): Promise<boolean> {
   const { projectId, generation, layout } = project
-  const { records, environment } = parts
+  const { records } = parts
   const mark = mergeKey(projectId, generation)
   const swept = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
-    const { key, bytes, head } = await readHead(records, projectId)
+  let read = await readHead(records, projectId)
+  for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
+    const { key, bytes, head } = read
     if (head === undefined || head.removed || head.generation !== generation || head.layout !== layout) return false
     const { sequence } = head
     const packRecordKey = packKey(projectId, generation, sequence)
+    const expect = [
+      { key, value: bytes },
+      { key: packRecordKey, value: undefined },
+      { key: mark, value: undefined },
+      { key: swept, value: undefined },
+    ]
     const result = await records.commit({
       put: [
         { key, value: encodeHead(key, { ...head, sequence: sequence + 1 }) },
         { key: packRecordKey, value: encodePackRecord(packRecordKey, record) },
         { key: mark, value: encodeMerge(mark, { sequence, layout: layout + 1 }) },
       ],
-      expect: [
-        { key, value: bytes },
-        { key: packRecordKey, value: undefined },
-        { key: mark, value: undefined },
-        { key: swept, value: undefined },
-      ],
+      expect,
     })
     if (result.ok) return true
-    if (result.conflicts.some(({ index }) => index >= 2)) return false
+    const [headBytes, , ...marks] = await afterLostTry(parts, { expect, conflicts: result.conflicts, tries })
+    if (marks.some((value) => value !== undefined)) return false
+    read = asHead(key, headBytes)
   }
   return false
 }

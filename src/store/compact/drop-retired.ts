@@ -1,10 +1,10 @@
-import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Environment } from '../../environment.ts'
 import type { Entry, RecordStore } from '../../storage/backend.ts'
 import { keyBounds, mergeKey, packBlobName } from '../records/keys.ts'
+import { afterLostTry, areAsExpected } from '../records/lost-try.ts'
 import { decodePackRecord, isRetired } from '../records/pack-record.ts'
 import type { StoredProject } from '../records/project-view.ts'
-import { readHead, viewProject } from '../records/projects.ts'
+import { asHead, readHead, viewProject } from '../records/projects.ts'
 import { encodeHead } from '../records/records.ts'
 
 const ATTEMPTS_MAX = 20
@@ -45,25 +45,25 @@ export async function dropRetired(
 
 /** The layout rises, so that nobody goes on with what was read of these packs. */
 async function dropSome(
-  { records, environment }: DropParts,
+  parts: DropParts,
   { projectId, generation }: StoredProject,
   packs: readonly Entry[],
 ): Promise<boolean> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
-    const { key, bytes, head } = await readHead(records, projectId)
+  let read = await readHead(parts.records, projectId)
+  for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
+    const { key, bytes, head } = read
     if (head === undefined || head.removed || head.generation !== generation) return true
-    const result = await records.commit({
+    const kept = [{ key: mergeKey(projectId, generation), value: undefined }, ...packs]
+    const expect = [{ key, value: bytes }, ...kept]
+    const result = await parts.records.commit({
       put: [{ key, value: encodeHead(key, { ...head, layout: head.layout + 1 }) }],
       remove: packs.map((pack) => pack.key),
-      expect: [
-        { key: mergeKey(projectId, generation), value: undefined },
-        { key, value: bytes },
-        ...packs.map((pack) => ({ key: pack.key, value: pack.value })),
-      ],
+      expect,
     })
     if (result.ok) return true
-    if (result.conflicts.some(({ index }) => index !== 1)) return false
+    const [headBytes, ...others] = await afterLostTry(parts, { expect, conflicts: result.conflicts, tries })
+    if (!areAsExpected(others, kept)) return false
+    read = asHead(key, headBytes)
   }
   return false
 }

@@ -8,15 +8,16 @@ import { corrupt } from '../bytes/byte-codec.ts'
 import { type LinePlace, linePlaces } from '../pack/line-places.ts'
 import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { changeObjects, type Decision } from '../records/change-objects.ts'
-import { condemnedBlobKey, mergeKey, packBlobName, packKey } from '../records/keys.ts'
+import { condemnedBlobKey, headKey, mergeKey, packBlobName, packKey, totalsKey } from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
+import { afterLostTry } from '../records/lost-try.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
 import { packOf, type PackCatalog } from '../records/pack-catalog.ts'
 import type { StoredProject } from '../records/project-view.ts'
 import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
-import { isRemoved, readHead } from '../records/projects.ts'
+import { asHead, isRemoved, readHead } from '../records/projects.ts'
 import { decodeMerge, encodeCondemnedBlob, encodeHead, type MergeRecord } from '../records/records.ts'
-import { addTotals, NO_TOTALS, readStoredTotals, subtractTotals, totalsEntry } from '../records/totals.ts'
+import { addTotals, asStoredTotals, changedTotals, NO_TOTALS, subtractTotals } from '../records/totals.ts'
 import type { Pace } from './pace.ts'
 
 const ATTEMPTS_MAX = 100
@@ -201,45 +202,39 @@ function bytesOf(entries: readonly Entry[]): number {
 
 /** The one commit after which readers use the merged pack. */
 async function takeEffect(
-  { records, environment }: FinishParts,
+  parts: FinishParts,
   { project, merge, sources }: OpenMerge,
   ownership: Ownership,
 ): Promise<void> {
   const { projectId, generation } = project
   const mark = mergeKey(projectId, generation)
   const packRecordKey = packKey(projectId, generation, merge.sequence)
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
-    const { key, bytes, head } = await readHead(records, projectId)
-    const [markValue, packValue] = await records.getMany([mark, packRecordKey])
+  const key = headKey(projectId)
+  const ownTotalsKey = totalsKey(projectId, generation)
+  const keys = [key, mark, packRecordKey, ownTotalsKey]
+  let values = await parts.records.getMany(keys)
+  for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
+    const [bytes, markValue, packValue, totalsBytes] = values
+    const { head } = asHead(key, bytes)
     if (head === undefined || isRemoved(head, generation) || markValue === undefined || packValue === undefined) return
     const pack = decodePackRecord(packRecordKey, packValue)
     if (decodeMerge(mark, markValue).sequence !== merge.sequence || pack.state !== 'merging') return
-    const totals = await readStoredTotals(records, project)
     const retiredBytes = [...sources.values()].reduce((sum, { packBytes }) => sum + packBytes, 0)
     const storedBytes = (bytes: number): typeof NO_TOTALS => ({ ...NO_TOTALS, storedBytes: bytes })
-    const result = await records.commit({
+    const expect = keys.map((expected, i) => ({ key: expected, value: values[i] }))
+    const result = await parts.records.commit({
       put: [
         { key, value: encodeHead(key, { ...head, layout: merge.layout }) },
         { key: packRecordKey, value: encodePackRecord(packRecordKey, { ...pack, ...ownership, state: 'applied' }) },
-        ...(totals === undefined
-          ? []
-          : [
-              totalsEntry(
-                totals,
-                subtractTotals(addTotals(totals.totals, storedBytes(pack.packBytes)), storedBytes(retiredBytes)),
-              ),
-            ]),
+        ...changedTotals(asStoredTotals(ownTotalsKey, totalsBytes), (totals) =>
+          subtractTotals(addTotals(totals, storedBytes(pack.packBytes)), storedBytes(retiredBytes)),
+        ),
       ],
       remove: [mark],
-      expect: [
-        { key, value: bytes },
-        { key: packRecordKey, value: packValue },
-        { key: mark, value: markValue },
-        ...(totals === undefined ? [] : [totals.expectation]),
-      ],
+      expect,
     })
     if (result.ok) return
+    values = await afterLostTry(parts, { expect, conflicts: result.conflicts, tries })
   }
   throw tooBusy()
 }

@@ -1,15 +1,15 @@
-import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Environment } from '../../environment.ts'
 import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { StowageError } from '../../errors.ts'
 import { DIFFERING_IDS_MAX, type ProjectTotals } from '../../object/graph-store.ts'
-import type { BlobStore, Change, Entry, RecordStore } from '../../storage/backend.ts'
+import type { BlobStore, Change, CommitResult, Entry, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { linePlaces } from '../pack/line-places.ts'
 import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { changeObjects } from '../records/change-objects.ts'
 import { condemnedBlobKey, headKey, objectKeyMaker, packBlobName, packKey, pendingKey } from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
+import { afterLostTry, areAsExpected } from '../records/lost-try.ts'
 import { LoweredTotals } from '../records/lowered-totals.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from '../records/object-record.ts'
 import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
@@ -17,11 +17,12 @@ import { garbageEntry, isRemoved, readHead, writingGeneration } from '../records
 import { encodeHead, encodeMark, encodeTotals } from '../records/records.ts'
 import {
   addTotals,
+  asStoredTotals,
+  changedTotals,
   packTotals,
   readHeadAndTotals,
   readStoredTotals,
   subtractTotals,
-  totalsEntry,
 } from '../records/totals.ts'
 import type { QuotaReservation } from './quotas.ts'
 
@@ -80,9 +81,9 @@ export class Committer {
     quota: QuotaReservation | undefined,
   ): Promise<CommittedPack> {
     const { projectId, generation, record } = pack
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      if (attempt > 0) await pauseBeforeRetry(attempt, this.#parts.environment)
-      const { key, bytes, head, totals, expectation } = await readHeadAndTotals(this.#parts, { projectId, generation })
+    let read = await readHeadAndTotals(this.#parts, { projectId, generation })
+    for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
+      const { key, bytes, head, totals, expectation } = read
       if (writingGeneration(head) !== generation) throw projectRemoved()
       const { sequence, layout } = head === undefined || head.removed ? { sequence: 1, layout: 0 } : head
       const recordKey = packKey(projectId, generation, sequence)
@@ -94,9 +95,11 @@ export class Committer {
         pendingEntry(projectId, generation, sequence),
         { key: expectation.key, value: encodeTotals(expectation.key, addTotals(totals, added)) },
       ]
-      const expect = [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation]
-      const isMade = await this.#commitPack({ ...pack, sequence }, { put, expect })
-      if (isMade) return { projectId, generation, sequence, record }
+      const expect = [{ key, value: bytes }, expectation, { key: recordKey, value: undefined }]
+      const result = await this.#commitPack({ ...pack, sequence }, { put, expect })
+      if (result.ok) return { projectId, generation, sequence, record }
+      const [headBytes, totalsBytes] = await afterLostTry(this.#parts, { expect, conflicts: result.conflicts, tries })
+      read = await readHeadAndTotals(this.#parts, { projectId, generation }, [headBytes, totalsBytes])
     }
     throw new StowageError(
       'overloaded',
@@ -105,19 +108,18 @@ export class Committer {
     )
   }
 
-  /** Whether the commit was made; if it failed and may have been made all the same, the storage is asked. */
-  async #commitPack(pack: CommittedPack, change: Required<Pick<Change, 'put' | 'expect'>>): Promise<boolean> {
+  /** Makes the commit; if it failed and may have been made all the same, the storage is asked. */
+  async #commitPack(pack: CommittedPack, change: Required<Pick<Change, 'put' | 'expect'>>): Promise<CommitResult> {
     const { projectId, record } = pack
     const isBlob = record.inline === undefined
     const mark = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
     const expect = isBlob ? [...change.expect, { key: mark, value: undefined }] : change.expect
     try {
       const result = await this.#parts.records.commit({ ...change, expect })
-      if (result.ok) return true
-      if (result.conflicts.some(({ index }) => index === change.expect.length)) throw sweptMeanwhile()
-      return false
+      if (!result.ok && result.conflicts.some(({ index }) => index === change.expect.length)) throw sweptMeanwhile()
+      return result
     } catch (error) {
-      if (await this.#isCommitted(pack)) return true
+      if (await this.#isCommitted(pack)) return { ok: true }
       throw error
     }
   }
@@ -192,24 +194,24 @@ export class Committer {
     wrote: Written,
     foreign: ProjectTotals,
   ): Promise<PackRecord> {
-    const { records, environment } = this.#parts
+    const { records } = this.#parts
     const key = packKey(pack.projectId, pack.generation, pack.sequence)
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      if (attempt > 0) await pauseBeforeRetry(attempt, environment)
-      const totals = foreign.objects === 0 ? undefined : await readStoredTotals(records, pack)
+    let totals = foreign.objects === 0 ? undefined : await readStoredTotals(records, pack)
+    for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
+      const lowered = totals === undefined ? [] : changedTotals(totals, (stored) => subtractTotals(stored, foreign))
+      const expect = [
+        { key, value: encodePackRecord(key, pack.record) },
+        ...(totals === undefined ? [] : [totals.expectation]),
+      ]
       const result = await records.commit({
-        put: [
-          { key, value: encodePackRecord(key, applied) },
-          ...(totals === undefined ? [] : [totalsEntry(totals, subtractTotals(totals.totals, foreign))]),
-        ],
+        put: [{ key, value: encodePackRecord(key, applied) }, ...lowered],
         remove: [pendingKey(pack.projectId, pack.generation, pack.sequence)],
-        expect: [
-          { key, value: encodePackRecord(key, pack.record) },
-          ...(totals === undefined ? [] : [totals.expectation]),
-        ],
+        expect,
       })
       if (result.ok) return applied
-      if (result.conflicts.some(({ index }) => index === 0)) return this.#appliedByAnother(pack, applied, wrote)
+      const [record, totalsBytes] = await afterLostTry(this.#parts, { expect, conflicts: result.conflicts, tries })
+      if (!areAsExpected([record], expect.slice(0, 1))) return this.#appliedByAnother(pack, applied, wrote)
+      totals = totals && asStoredTotals(totals.expectation.key, totalsBytes)
     }
     throw new StowageError('overloaded', 'the project is changed by too many at once; try again shortly')
   }

@@ -10,10 +10,12 @@ import { readAhead } from '../bytes/read-ahead.ts'
 import { placedBytes, takeLines } from './placed-lines.ts'
 import { cutLines, type ByteSource, type Segment } from './segment.ts'
 
-/** Unneeded bytes between two segments that are read along rather than starting another read. */
-const GAP_BYTES_MAX = 65_536
-/** The size of one read, which is also inflated at once, if there is room. */
-const SPAN_STORED_BYTES_MAX = 1_048_576
+/**
+ * Unneeded bytes between two segments that are read along rather than starting another read, as a part of the read that
+ * suits the medium: 64 KiB on disk.
+ */
+const GAP_SHARE = 16
+/** What is inflated at once, if there is room. */
 const SPAN_RAW_BYTES_MAX = 1_048_576
 /** Small reads hide behind each other, large ones two at a time. */
 const READS_AHEAD = 16
@@ -118,12 +120,14 @@ export class SegmentReader {
     { signal, buffers }: Reading,
     rawBytesMax: number = SPAN_RAW_BYTES_MAX,
   ): AsyncGenerator<LoadedSpan> {
+    const storedBytesMax = Math.min(this.#blobs.readBytesPreferred, BLOB_READ_BYTES_MAX)
     const bounds = {
       count: READS_AHEAD,
-      bytes: () => 2 * Math.min(SPAN_STORED_BYTES_MAX, buffers.aheadBytes),
+      bytes: () => 2 * Math.min(storedBytesMax, buffers.aheadBytes),
       bytesOf: storedBytesOf,
     }
-    return readAhead(spansOf(batches, buffers, rawBytesMax), bounds, (span) => this.#load(span, signal, buffers))
+    const spans = spansOf(batches, buffers, { storedBytesMax, rawBytesMax })
+    return readAhead(spans, bounds, (span) => this.#load(span, signal, buffers))
   }
 
   async #load({ source, segments }: Span, signal: AbortSignal, buffers: AnswerBuffers): Promise<LoadedSpan> {
@@ -163,19 +167,27 @@ export async function readSource(
   return whole
 }
 
-/** Segments that lie near each other and suit one read, together. */
-async function* spansOf(batches: SegmentBatches, buffers: AnswerBuffers, rawBytesMax: number): AsyncGenerator<Span> {
+interface SpanBounds {
+  readonly storedBytesMax: number
+  readonly rawBytesMax: number
+}
+
+/** Segments that lie near each other and suit one read, together, whatever batches they come in. */
+async function* spansOf(
+  batches: SegmentBatches,
+  buffers: AnswerBuffers,
+  { storedBytesMax, rawBytesMax }: SpanBounds,
+): AsyncGenerator<Span> {
+  const gapBytesMax = storedBytesMax / GAP_SHARE
+  let group: Segment[] = []
+  let rawBytes = 0
   for await (const batch of batches) {
-    let group: Segment[] = []
-    let rawBytes = 0
     for (const segment of batch) {
       const last = group.at(-1)
       const { roomBytes } = buffers
       const isFull = rawBytesMax !== Infinity && rawBytes + segment.rawBytes > Math.min(rawBytesMax, roomBytes)
-      if (
-        last !== undefined &&
-        (isFull || !fits(group[0], last, segment, Math.min(SPAN_STORED_BYTES_MAX, roomBytes)))
-      ) {
+      const isOver = (end: number): boolean => end - group[0].start > Math.min(storedBytesMax, roomBytes)
+      if (last !== undefined && (isFull || !isNear(last, segment, gapBytesMax) || isOver(segment.end))) {
         yield { source: last.source, segments: group }
         group = []
         rawBytes = 0
@@ -183,8 +195,8 @@ async function* spansOf(batches: SegmentBatches, buffers: AnswerBuffers, rawByte
       group.push(segment)
       rawBytes += segment.rawBytes
     }
-    if (group.length > 0) yield { source: group[0].source, segments: group }
   }
+  if (group.length > 0) yield { source: group[0].source, segments: group }
 }
 
 function storedBytesOf({ segments }: Span): number {
@@ -199,11 +211,9 @@ function bytesOf(parts: readonly Uint8Array[]): number {
   return parts.reduce((sum, { length }) => sum + length, 0)
 }
 
-function fits(first: Segment, last: Segment, next: Segment, storedBytesMax: number): boolean {
+function isNear(last: Segment, next: Segment, gapBytesMax: number): boolean {
   const gap = next.start - last.end
-  return (
-    sameSource(next.source, last.source) && gap >= 0 && gap <= GAP_BYTES_MAX && next.end - first.start <= storedBytesMax
-  )
+  return sameSource(next.source, last.source) && gap >= 0 && gap <= gapBytesMax
 }
 
 function sameSource(a: ByteSource, b: ByteSource): boolean {

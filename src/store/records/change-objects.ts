@@ -4,6 +4,7 @@ import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Entry, Expectation, RecordStore } from '../../storage/backend.ts'
 import { objectKeyMaker } from './keys.ts'
 import { LOOKUP_KEYS } from './locator.ts'
+import { areAsExpected, type FoundValues, TRIES_AT_ONCE, valuesFound } from './lost-try.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from './object-record.ts'
 import type { StoredProject } from './project-view.ts'
 
@@ -34,8 +35,8 @@ export interface ChangeTerms {
   readonly expect: readonly Expectation[]
   /** Runs a commit, while this process changes nothing else that is expected. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
-  /** Reads what is expected, in the turn. Whether decisions of before hold. */
-  renew(): Promise<boolean>
+  /** Takes what is expected from these values, or reads it, in the turn. Whether decisions of before hold. */
+  renew(found?: FoundValues): Promise<boolean>
   /** Entries for these changes; `expect` names their keys. */
   put?(changes: readonly ObjectChange[]): readonly Entry[]
 }
@@ -78,25 +79,26 @@ export async function changeObjects(
 }
 
 async function changeSome(
-  { records, environment }: ChangeParts,
+  parts: ChangeParts,
   { projectId, generation }: StoredProject,
   ids: readonly Uint8Array[],
   decide: (record: ObjectRecord | undefined, at: number) => Decision,
   { signal, terms }: { readonly signal: AbortSignal | undefined; readonly terms: ChangeTerms | undefined },
 ): Promise<ChangedObjects> {
+  const { records, environment } = parts
   const keys = ids.map(objectKeyMaker(projectId, generation))
+  let values = [...(await records.getMany(keys, { signal }))]
   const after: (ObjectRecord | undefined)[] = Array.from({ length: ids.length })
   const changed: number[] = []
   let open = keys.map((_, at) => at)
   for (let attempt = 0; open.length > 0; attempt++) {
     if (attempt === ATTEMPTS_MAX) throw tooBusy()
-    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
-    const values = await records.getMany(
-      open.map((at) => keys[at]),
-      { signal },
-    )
-    const changes = open.flatMap((at, i): OpenChange[] => {
-      const before = values[i]
+    if (attempt > 0 && attempt % TRIES_AT_ONCE === 0) {
+      await pauseBeforeRetry(attempt, environment)
+      values = [...(await records.getMany(keys, { signal }))]
+    }
+    const changes = open.flatMap((at): OpenChange[] => {
+      const before = values[at]
       const record = before === undefined ? undefined : decodeObjectRecord(keys[at], before)
       const decision = decide(record, at)
       after[at] = decision === 'keep' ? record : decision
@@ -105,33 +107,67 @@ async function changeSome(
       return [{ at, key: keys[at], before, after: value, change: { before: record, after: decision } }]
     })
     open = []
+    let areDecisionsOld = false
     for (const chunk of inCommits(changes, records, terms)) {
       signal?.throwIfAborted()
       // What was decided on older terms is decided again.
-      const isMade = (terms === undefined || open.length === 0) && (await commitChunk(records, chunk, terms))
-      for (const { at } of chunk) (isMade ? changed : open).push(at)
+      const lost = areDecisionsOld ? chunk.map(({ before }) => before) : await commitChunk(records, chunk, terms)
+      if (lost === 'terms') areDecisionsOld = true
+      else if (lost !== undefined) for (const [i, { at }] of chunk.entries()) values[at] = lost[i]
+      for (const { at } of chunk) (lost === undefined ? changed : open).push(at)
     }
   }
   return { after, changed: changed.sort((a, b) => a - b) }
 }
 
-function commitChunk(
+/** How a commit was lost: what was decided does not hold any more, or the records of its objects are now these. */
+type Lost = 'terms' | FoundValues
+
+/** `undefined` if the commit was made. */
+async function commitChunk(
   records: RecordStore,
   chunk: readonly OpenChange[],
   terms: ChangeTerms | undefined,
-): Promise<boolean> {
-  if (terms === undefined) return commitNow(records, chunk)
-  return terms.inTurn(async () => (await terms.renew()) && commitNow(records, chunk, terms))
+): Promise<Lost | undefined> {
+  if (terms === undefined) return (await commitNow(records, chunk))?.objects
+  return terms.inTurn(async () => {
+    let lost: LostCommit | undefined
+    for (let tries = 0; tries < TRIES_AT_ONCE; tries++) {
+      if (!(await terms.renew(lost?.terms))) return 'terms'
+      lost = await commitNow(records, chunk, terms)
+      if (lost === undefined) return undefined
+      if (!areAsExpected(lost.objects, expectationsOf(chunk))) break
+    }
+    return lost?.objects
+  })
 }
 
-async function commitNow(records: RecordStore, chunk: readonly OpenChange[], terms?: ChangeTerms): Promise<boolean> {
+/** The values that a lost commit found. */
+interface LostCommit {
+  readonly terms: FoundValues
+  readonly objects: FoundValues
+}
+
+async function commitNow(
+  records: RecordStore,
+  chunk: readonly OpenChange[],
+  terms?: ChangeTerms,
+): Promise<LostCommit | undefined> {
   const beside = terms?.put?.(chunk.map(({ change }) => change)) ?? []
-  const { ok } = await records.commit({
+  const termsExpected = terms?.expect ?? []
+  const expect = [...termsExpected, ...expectationsOf(chunk)]
+  const result = await records.commit({
     put: [...beside, ...chunk.flatMap(({ key, after }) => (after === undefined ? [] : [{ key, value: after }]))],
     remove: chunk.filter(({ after }) => after === undefined).map(({ key }) => key),
-    expect: [...(terms?.expect ?? []), ...chunk.map(({ key, before }): Expectation => ({ key, value: before }))],
+    expect,
   })
-  return ok
+  if (result.ok) return undefined
+  const found = valuesFound(expect, result.conflicts)
+  return { terms: found.slice(0, termsExpected.length), objects: found.slice(termsExpected.length) }
+}
+
+function expectationsOf(chunk: readonly OpenChange[]): Expectation[] {
+  return chunk.map(({ key, before }) => ({ key, value: before }))
 }
 
 function* inCommits(

@@ -1,8 +1,10 @@
 import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import type { Entry, Expectation, RecordStore } from '../../storage/backend.ts'
 import type { ChangeTerms, ObjectChange } from './change-objects.ts'
+import { totalsKey } from './keys.ts'
+import type { FoundValues } from './lost-try.ts'
 import type { StoredProject } from './project-view.ts'
-import { type ReadTotals, readStoredTotals, subtractTotals, totalsEntry } from './totals.ts'
+import { asStoredTotals, changedTotals, readStoredTotals, type StoredTotals, subtractTotals } from './totals.ts'
 
 interface TotalsParts {
   readonly records: RecordStore
@@ -17,8 +19,7 @@ interface TotalsParts {
 export class LoweredTotals implements ChangeTerms {
   readonly #parts: TotalsParts
   readonly #project: StoredProject
-  /** `undefined` if the totals will be counted anew. */
-  #stored: ReadTotals | undefined
+  #stored: StoredTotals | undefined
 
   constructor(parts: TotalsParts, project: StoredProject) {
     this.#parts = parts
@@ -33,8 +34,12 @@ export class LoweredTotals implements ChangeTerms {
     return this.#parts.turns.run(this.#project.projectId, work)
   }
 
-  async renew(): Promise<boolean> {
-    this.#stored = await readStoredTotals(this.#parts.records, this.#project)
+  async renew(found?: FoundValues): Promise<boolean> {
+    const { projectId, generation } = this.#project
+    this.#stored =
+      found === undefined
+        ? await readStoredTotals(this.#parts.records, this.#project)
+        : asStoredTotals(totalsKey(projectId, generation), found[0])
     return true
   }
 
@@ -47,6 +52,6 @@ export class LoweredTotals implements ChangeTerms {
       objects++
       jsonBytes += before.textBytes
     }
-    return [totalsEntry(this.#stored, subtractTotals(this.#stored.totals, { objects, jsonBytes, storedBytes: 0 }))]
+    return changedTotals(this.#stored, (totals) => subtractTotals(totals, { objects, jsonBytes, storedBytes: 0 }))
   }
 }

@@ -13,6 +13,10 @@ export interface ReadHead {
 export async function readHead(records: RecordStore, projectId: string, signal?: AbortSignal): Promise<ReadHead> {
   const key = headKey(projectId)
   const [bytes] = await records.getMany([key], { signal })
+  return asHead(key, bytes)
+}
+
+export function asHead(key: Uint8Array, bytes: Uint8Array | undefined): ReadHead {
   return { key, bytes, head: bytes === undefined ? undefined : decodeHead(key, bytes) }
 }
 

@@ -1,4 +1,5 @@
 import type { ProjectTotals } from '../../object/graph-store.ts'
+import type { StoreEpoch } from '../../object/epochs.ts'
 import type { Pin } from '../../object/roots.ts'
 import { ByteWriter } from '../bytes/byte-codec.ts'
 import { open, RECORD_VERSION, seal } from './seal.ts'
@@ -20,6 +21,11 @@ export function encodeEpoch(key: Uint8Array, epoch: number): Uint8Array {
 
 export function decodeEpoch(key: Uint8Array, value: Uint8Array): number {
   return open(key, value, 'the epoch record').u48()
+}
+
+/** The store's epoch, for a commit that expects it. */
+export function asEpoch(key: Uint8Array, value: Uint8Array | undefined): StoreEpoch {
+  return { number: value === undefined ? 0 : decodeEpoch(key, value), expectation: { key, value } }
 }
 
 export function encodeTotals(key: Uint8Array, { objects, jsonBytes, storedBytes }: ProjectTotals): Uint8Array {

@@ -9,8 +9,8 @@ import { objectsHeldBy } from './held-objects.ts'
 import { type Pack, packOf, readTables } from './pack-catalog.ts'
 import type { ProjectView, StoredProject } from './project-view.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
-import { readHead, type ReadHead } from './projects.ts'
-import { decodeHead, decodeTotals, encodeTotals } from './records.ts'
+import { asHead, readHead, type ReadHead } from './projects.ts'
+import { decodeTotals, encodeTotals } from './records.ts'
 
 export const NO_TOTALS: ProjectTotals = { objects: 0, jsonBytes: 0, storedBytes: 0 }
 
@@ -36,20 +36,19 @@ export async function readTotals(parts: Parts, project: StoredProject): Promise<
   return asTotals(parts, project, { key, value })
 }
 
-/** Both records in one call, for a commit that changes both. */
-export async function readHeadAndTotals(parts: Parts, project: StoredProject): Promise<ReadHead & ReadTotals> {
+/** Both records, for a commit that changes both. `values` are theirs if they are known already. */
+export async function readHeadAndTotals(
+  parts: Parts,
+  project: StoredProject,
+  values?: readonly [Uint8Array | undefined, Uint8Array | undefined],
+): Promise<ReadHead & ReadTotals> {
   const key = headKey(project.projectId)
   const ownKey = totalsKey(project.projectId, project.generation)
-  const [bytes, value] = await parts.records.getMany([key, ownKey])
-  const head = bytes === undefined ? undefined : decodeHead(key, bytes)
-  const isNew = head === undefined || head.removed
+  const [bytes, value] = values ?? (await parts.records.getMany([key, ownKey]))
+  const read = asHead(key, bytes)
+  const isNew = read.head === undefined || read.head.removed
   const expectation = { key: ownKey, value }
-  return {
-    key,
-    bytes,
-    head,
-    ...(isNew ? { totals: NO_TOTALS, expectation } : await asTotals(parts, project, expectation)),
-  }
+  return { ...read, ...(isNew ? { totals: NO_TOTALS, expectation } : await asTotals(parts, project, expectation)) }
 }
 
 async function asTotals(parts: Parts, project: StoredProject, expectation: Expectation): Promise<ReadTotals> {
@@ -66,15 +65,31 @@ export function packTotals(record: Pick<PackRecord, 'objects' | 'packBytes'>, ta
   }
 }
 
-/** The totals if they are stored; `undefined` if they will be counted anew. */
-export async function readStoredTotals(records: RecordStore, project: StoredProject): Promise<ReadTotals | undefined> {
-  const key = totalsKey(project.projectId, project.generation)
-  const [value] = await records.getMany([key])
-  return value === undefined ? undefined : { totals: decodeTotals(key, value), expectation: { key, value } }
+/**
+ * The record of the totals: without one they will be counted anew. A commit that changes what they count expects it
+ * either way, since they may be counted meanwhile.
+ */
+export interface StoredTotals {
+  readonly totals: ProjectTotals | undefined
+  readonly expectation: Expectation
 }
 
-export function totalsEntry({ expectation: { key } }: ReadTotals, totals: ProjectTotals): Entry {
-  return { key, value: encodeTotals(key, totals) }
+export async function readStoredTotals(records: RecordStore, project: StoredProject): Promise<StoredTotals> {
+  const key = totalsKey(project.projectId, project.generation)
+  const [value] = await records.getMany([key])
+  return asStoredTotals(key, value)
+}
+
+export function asStoredTotals(key: Uint8Array, value: Uint8Array | undefined): StoredTotals {
+  return { totals: value === undefined ? undefined : decodeTotals(key, value), expectation: { key, value } }
+}
+
+/** The changed record, for a commit; none if there is none. */
+export function changedTotals(
+  { totals, expectation: { key } }: StoredTotals,
+  change: (totals: ProjectTotals) => ProjectTotals,
+): Entry[] {
+  return totals === undefined ? [] : [{ key, value: encodeTotals(key, change(totals)) }]
 }
 
 /** Never below nothing: a count may be off by what was lost. */

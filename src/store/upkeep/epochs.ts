@@ -2,7 +2,7 @@ import type { Environment } from '../../environment.ts'
 import type { StoreEpoch, StoreEpochs } from '../../object/epochs.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { epochKey } from '../records/keys.ts'
-import { decodeEpoch, encodeEpoch } from '../records/records.ts'
+import { asEpoch, encodeEpoch } from '../records/records.ts'
 
 /** How long an epoch lasts at least. */
 export const EPOCH_MS = 600_000
@@ -36,9 +36,9 @@ export class EpochCounter implements StoreEpochs {
     const key = epochKey()
     const atMs = this.#environment.monotonicMs()
     const [value] = await this.#records.getMany([key])
-    const number = value === undefined ? 0 : decodeEpoch(key, value)
-    this.#looked = { epoch: number, atMs }
-    return { number, expectation: { key, value } }
+    const epoch = asEpoch(key, value)
+    this.#looked = { epoch: epoch.number, atMs }
+    return epoch
   }
 
   /** The epoch as it was at the last look, if that was a moment ago; otherwise looks. */

@@ -1,10 +1,10 @@
-import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { keyBounds, keyParts, packBlobName, parseHex, planBlobName } from '../records/keys.ts'
-import { garbageEntry, isRemoved, readHead } from '../records/projects.ts'
+import { afterLostTry } from '../records/lost-try.ts'
+import { asHead, garbageEntry, isRemoved, readHead } from '../records/projects.ts'
 import { decodePackRecord } from '../records/pack-record.ts'
 import { decodeMark, decodePlanRecord, encodeHead } from '../records/records.ts'
 import { putTombstone } from './tombstone.ts'
@@ -21,15 +21,20 @@ export interface RemovalParts {
 
 /** Makes a project unreadable at once. What it held is left for `sweepGarbage`. */
 export async function removeProject(parts: RemovalParts, projectId: string): Promise<void> {
-  const { records, blobs, nowMs, environment } = parts
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-    if (attempt > 0) await pauseBeforeRetry(attempt, environment)
-    const { key, bytes, head } = await readHead(records, projectId)
+  const { records, blobs, nowMs } = parts
+  let read = await readHead(records, projectId)
+  for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
+    const { key, bytes, head } = read
     if (head === undefined || head.removed) return
     const { generation } = head
     const put = [{ key, value: encodeHead(key, { ...head, removed: true }) }, garbageEntry(projectId, generation)]
-    const result = await records.commit({ put, expect: [{ key, value: bytes }] })
-    if (!result.ok) continue
+    const expect = [{ key, value: bytes }]
+    const result = await records.commit({ put, expect })
+    if (!result.ok) {
+      const [found] = await afterLostTry(parts, { expect, conflicts: result.conflicts, tries })
+      read = asHead(key, found)
+      continue
+    }
     await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
     return
   }

@@ -30,6 +30,8 @@ export interface CountParts {
   readonly blobs: BlobStore
   readonly environment: Environment
   readonly closureOf: (rootObjectId: string, signal: AbortSignal) => Promise<Closure | undefined>
+  /** The same, where each object lies now. */
+  readonly walkedClosureOf: CountParts['closureOf']
 }
 
 interface Share {
@@ -63,7 +65,7 @@ export async function countUsage(
     if (group !== undefined) group.roots++
     // The marks of the groups before are not needed any more.
     if (isNext && group !== undefined) groupShares.at(-2)?.seen.clear()
-    const closure = await parts.closureOf(root.rootObjectId, signal)
+    const closure = await closureIn(packs, root, parts, signal)
     const holder = { at, groupAt: group === undefined ? undefined : groupShares.length - 1 }
     for (const selection of closure?.packs ?? [])
       await addSelection({ packs, selection, holder, share, group, rootShares, yielder })
@@ -74,6 +76,21 @@ export async function countUsage(
     groups: groupShares.map(({ groupId, roots: count, share }): GroupUsage => ({ groupId, roots: count, ...share })),
     roots: rootShares.map(({ root, share }): RootUsage => ({ ...root, ...share })),
   }
+}
+
+/** A plan may name objects where they lay before they were condemned, and written anew by an upload. */
+async function closureIn(
+  packs: ReadonlyMap<number, Counted>,
+  { rootObjectId }: GraphRoot,
+  { closureOf, walkedClosureOf }: Pick<CountParts, 'closureOf' | 'walkedClosureOf'>,
+  signal: AbortSignal,
+): Promise<Closure | undefined> {
+  const closure = await closureOf(rootObjectId, signal)
+  const isMoved = ({ sequence, wanted }: PackSelection): boolean => {
+    const pack = packs.get(sequence)
+    return pack !== undefined && wanted.without(pack.held).count > 0
+  }
+  return closure?.packs.some(isMoved) === true ? walkedClosureOf(rootObjectId, signal) : closure
 }
 
 type Seen = Map<number, Bitmap>

@@ -25,6 +25,8 @@ export interface UsageCacheParts {
   readonly environment: Environment
   readonly budget: MemoryBudget
   readonly closureOf: (projectId: string, rootId: string, signal: AbortSignal) => Promise<Closure | undefined>
+  /** The same, where each object lies now. */
+  readonly walkedClosureOf: UsageCacheParts['closureOf']
   /** Aborts when the store closes. */
   readonly closing: AbortSignal
 }
@@ -84,13 +86,19 @@ export class UsageCache implements UsageCounter {
   }
 
   async #count(project: ProjectView, roots: readonly GraphRoot[]): Promise<ProjectUsage> {
-    const { records, blobs, budget, closing, closureOf, environment } = this.#parts
+    const { records, blobs, budget, closing, closureOf, walkedClosureOf, environment } = this.#parts
     const { totals } = await readTotals({ records, blobs, environment }, project)
     const memory = budget.open({ signal: closing, party: { principal: '', projectId: project.projectId } })
     try {
       await memory.hold(totals.objects * BYTES_PER_OBJECT + roots.length * BYTES_PER_ROOT)
       const counted = await countUsage(
-        { records, blobs, environment, closureOf: (rootId, signal) => closureOf(project.projectId, rootId, signal) },
+        {
+          records,
+          blobs,
+          environment,
+          closureOf: (rootId, signal) => closureOf(project.projectId, rootId, signal),
+          walkedClosureOf: (rootId, signal) => walkedClosureOf(project.projectId, rootId, signal),
+        },
         project,
         roots,
         closing,

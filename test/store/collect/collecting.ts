@@ -85,5 +85,5 @@ export async function totalsOf({ records }: StorageBackend): Promise<ReturnType<
   const { head } = await readHead(records, PROJECT)
   if (head === undefined || head.removed) return undefined
   const stored = await readStoredTotals(records, { projectId: PROJECT, generation: head.generation })
-  return stored && counted(stored.totals)
+  return stored.totals && counted(stored.totals)
 }

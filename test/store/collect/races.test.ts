@@ -235,3 +235,45 @@ test('a project that is removed while it is collected is left alone', async () =
   await assertSound(backend)
   await close()
 })
+
+test('a download holds an object once that is written anew while it is chosen', async () => {
+  const memory = asGuarded(memoryBackend())
+  let look: (() => Promise<unknown>) | undefined
+  const backend = hooked(memory, async (call, detail, work) => {
+    const answer = await work()
+    // The first round of look-ups that asks for the leaf: other paths lead to it in later rounds.
+    if (call === 'getMany' && detail.includes('going-leaf') && look !== undefined) {
+      const act = look
+      look = undefined
+      await act()
+    }
+    return answer
+  })
+  const one = await openCollecting(1, backend)
+  const other = await openCollecting(1, memory)
+  await put(one.store, PROJECT, KEPT)
+  await put(one.store, PROJECT, GOING)
+  one.roots.add('kept')
+  await one.pass(OLDER_THAN + 1)
+  assert.equal((await one.collect()).condemned.objects, 2)
+  await put(one.store, PROJECT, [node('top', ['going-leaf', 'middle'])])
+  await put(one.store, PROJECT, [node('middle', ['low'])])
+  await put(one.store, PROJECT, [node('low', ['going-leaf'])])
+  look = () => put(other.store, PROJECT, [GOING[1]])
+  const { ids } = (await download(one.store, PROJECT, 'top')) ?? {}
+  assert.equal(look, undefined, 'the leaf was looked up')
+  assert.deepEqual(ids, new Set(['top', 'middle', 'low', 'going-leaf']))
+  for (const each of [one, other]) await each.close()
+})
+
+test('usage counts what is written anew below a root that is planned already', async () => {
+  const { store, pass, close } = await condemned()
+  assert.deepEqual((await download(store, PROJECT, 'going'))?.ids, new Set(GOING_IDS))
+  await put(store, PROJECT, [GOING[1]])
+  await pass(1)
+  const root = { kind: 'version', id: 'v', groupId: 'm', rootObjectId: 'going' } as const
+  const usage = await store.usages.usage(PROJECT, [root], { signal: never })
+  assert.equal(usage.roots[0].objects, GOING.length)
+  assert.equal(usage.unreferencedObjects, KEPT.length)
+  await close()
+})

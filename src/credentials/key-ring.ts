@@ -1,19 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { readdir, readFile, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
-import { createExclusively, ensurePrivateFolder } from './exclusive-file.ts'
+import type { CredentialStore } from './credential-store.ts'
 import { seal, unseal } from './sealed.ts'
 
 /*
- * The keys of one purpose, in the folder `access` of a data folder:
+ * The keys of one purpose:
  *
  *   <name>       the first key: 64 hex digits
  *   <name>.2     the next one, as JSON, with the moment at which all older keys end
  *   <name>.3     ...
  *
- * The key with the highest number is the current one. Every file is created once and never changed, and its creation is the rotation, so that a crash
+ * The key with the highest number is the current one. Each is created once and never changed, and its creation is the rotation, so that a crash
  * leaves either the old key or the new one, and of two rotations at a time one fails.
  */
 
@@ -23,17 +21,17 @@ const ID_HEX_DIGITS = 16
 /** Every key that is held may have to be tried. */
 const KEYS_MAX = 16
 
-/** The place of the keys of one purpose. */
+/** The keys of one purpose. */
 export interface KeyRing {
-  readonly dataFolder: string
-  /** Of the first file, such as `secrets-key`. */
+  readonly credentials: CredentialStore
+  /** Of the first key, such as `secrets-key`. */
   readonly name: string
-  /** What to do about a damaged file, as a sentence without its full stop. */
+  /** What to do about a damaged key, as a sentence without its full stop. */
   readonly ifDamaged: string
 }
 
-/** A key of a data folder. */
-export interface FolderKey {
+/** A key that a server made and holds. */
+export interface HeldKey {
   /** Names the key and does not reveal it: the start of its SHA-256 in hex. */
   readonly id: string
   readonly key: Uint8Array
@@ -52,20 +50,19 @@ interface NextKey {
 }
 
 /** All keys, the current one first. The first key is made when there is none. Throws `corrupt_data`. */
-export async function readKeys(ring: KeyRing): Promise<readonly FolderKey[]> {
+export async function readKeys(ring: KeyRing): Promise<readonly HeldKey[]> {
   const held = await heldKeys(ring)
   if (held.length > 0) return held
-  await ensurePrivateFolder(accessFolder(ring))
-  await createExclusively(pathOf(ring, 1), seal(randomBytes(KEY_BYTES).toString('hex')))
+  await ring.credentials.create('keys', nameOf(ring, 1), seal(randomBytes(KEY_BYTES).toString('hex')))
   return heldKeys(ring)
 }
 
 /** All keys, the current one first; empty before the first is made. Throws `corrupt_data`. */
-export async function heldKeys(ring: KeyRing): Promise<readonly FolderKey[]> {
-  const keys: FolderKey[] = []
+export async function heldKeys(ring: KeyRing): Promise<readonly HeldKey[]> {
+  const keys: HeldKey[] = []
   let olderValidUntil: string | undefined
   for (const number of (await numbersOf(ring)).toReversed()) {
-    const text = await readIfExists(pathOf(ring, number))
+    const text = await ring.credentials.read('keys', nameOf(ring, number))
     if (text === undefined) continue
     const { key, createdAt, previousValidUntil } = parsed(ring, number, text)
     keys.push({
@@ -80,7 +77,7 @@ export async function heldKeys(ring: KeyRing): Promise<readonly FolderKey[]> {
   return keys
 }
 
-export function isValidAt({ validUntil }: FolderKey, nowMs: number): boolean {
+export function isValidAt({ validUntil }: HeldKey, nowMs: number): boolean {
   return validUntil === undefined || nowMs < Date.parse(validUntil)
 }
 
@@ -93,8 +90,8 @@ export async function rotateKey(
   ring: KeyRing,
   previousValidUntil: string,
   clock: Clock = Date,
-): Promise<readonly FolderKey[]> {
-  await refuseForeignFolder(ring)
+): Promise<readonly HeldKey[]> {
+  await ring.credentials.checkOwner()
   const keys = await readKeys(ring)
   if (keys.length >= KEYS_MAX)
     throw new StowageError(
@@ -106,35 +103,25 @@ export async function rotateKey(
     createdAt: new Date(clock.now()).toISOString(),
     previousValidUntil,
   }
-  if (!(await createExclusively(pathOf(ring, keys[0].number + 1), seal(JSON.stringify(next)))))
+  if (!(await ring.credentials.create('keys', nameOf(ring, keys[0].number + 1), seal(JSON.stringify(next)))))
     throw new StowageError('conflict', `another process rotated ${ring.name} at the same time; nothing was changed`)
   return heldKeys(ring)
-}
-
-/** A server that runs as the folder's owner could not read a key of another user, and would let nobody in. */
-async function refuseForeignFolder(ring: KeyRing): Promise<void> {
-  const found = await stat(accessFolder(ring)).catch(absent(undefined))
-  if (process.getuid === undefined || found === undefined || process.getuid() === found.uid) return
-  throw new StowageError(
-    'invalid_request',
-    `the keys in ${accessFolder(ring)} belong to the user with the id ${found.uid}; run the command as that user, such as by "sudo -u"`,
-  )
 }
 
 /** Removes the keys that have ended, among those that `isFree` lets go. The current key stays. */
 export async function removeEndedKeys(
   ring: KeyRing,
-  isFree: (key: FolderKey) => boolean = () => true,
+  isFree: (key: HeldKey) => boolean = () => true,
   clock: Clock = Date,
 ): Promise<void> {
   for (const key of await heldKeys(ring))
-    if (!isValidAt(key, clock.now()) && isFree(key)) await rm(pathOf(ring, key.number), { force: true })
+    if (!isValidAt(key, clock.now()) && isFree(key)) await ring.credentials.remove('keys', nameOf(ring, key.number))
 }
 
-/** The faults of the files of a ring, one message each. Nothing is created or changed. */
+/** The faults of the keys of a ring, one message each. Nothing is created or changed. */
 export async function* damagedKeys(ring: KeyRing): AsyncGenerator<string> {
   for (const number of await numbersOf(ring)) {
-    const text = await readIfExists(pathOf(ring, number))
+    const text = await ring.credentials.read('keys', nameOf(ring, number))
     try {
       if (text !== undefined) parsed(ring, number, text)
     } catch (error) {
@@ -158,7 +145,7 @@ function parsed(
   const shape = number === 1 ? 'a line of 64 hex digits' : 'a line of JSON'
   throw new StowageError(
     'corrupt_data',
-    `${pathOf(ring, number)} is not a key; it must be ${shape} and one of their CRC-32. ${ring.ifDamaged}`,
+    `${ring.credentials.describe('keys', nameOf(ring, number))} is not a key; it must be ${shape} and one of their CRC-32. ${ring.ifDamaged}`,
   )
 }
 
@@ -173,7 +160,7 @@ function earlier(one: string | undefined, other: string | undefined): string | u
 
 /** In rising order. */
 async function numbersOf(ring: KeyRing): Promise<number[]> {
-  const names = await readdir(accessFolder(ring)).catch(absent<string[]>([]))
+  const names = await ring.credentials.names('keys')
   return names.flatMap((name) => numberOf(ring, name) ?? []).sort((a, b) => a - b)
 }
 
@@ -183,22 +170,6 @@ function numberOf({ name: first }: KeyRing, name: string): number | undefined {
   return /^[1-9][0-9]{0,8}$/.test(digits) && digits !== '1' ? Number(digits) : undefined
 }
 
-function accessFolder({ dataFolder }: KeyRing): string {
-  return join(dataFolder, 'access')
-}
-
-function pathOf(ring: KeyRing, number: number): string {
-  return join(accessFolder(ring), number === 1 ? ring.name : `${ring.name}.${number}`)
-}
-
-function readIfExists(path: string): Promise<string | undefined> {
-  return readFile(path, 'utf8').catch(absent(undefined))
-}
-
-/** The result for a missing file. */
-function absent<T>(instead: T): (error: unknown) => T {
-  return (error) => {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return instead
-    throw error
-  }
+function nameOf({ name: first }: KeyRing, number: number): string {
+  return number === 1 ? first : `${first}.${number}`
 }

@@ -1,0 +1,37 @@
+import type { Family } from './family.ts'
+import { deltas, have } from './rows/changes.ts'
+import { restarted, unplanned } from './rows/cold.ts'
+import { disk } from './rows/disk.ts'
+import { forms, manyClients, recursive, resume, versions } from './rows/graphs.ts'
+import { mixed, slowReaders } from './rows/load.ts'
+import { diffs, neighbours, randomLists, singles } from './rows/lookups.ts'
+import { uploads } from './rows/uploads.ts'
+
+/** In the order in which they are measured: uploads first, as the others need what they leave. */
+export const FAMILIES: readonly Family[] = [
+  uploads,
+  unplanned,
+  recursive,
+  forms,
+  versions,
+  manyClients,
+  resume,
+  diffs,
+  singles,
+  randomLists,
+  neighbours,
+  have,
+  deltas,
+  mixed,
+  slowReaders,
+  restarted,
+  disk,
+]
+
+/** The families of a list of names, or an error that names those that exist. */
+export function chosenFamilies(names: readonly string[]): readonly Family[] {
+  const unknown = names.filter((name) => !FAMILIES.some((family) => family.name === name))
+  if (unknown.length > 0)
+    throw new Error(`no rows ${unknown.join(', ')}; there are ${FAMILIES.map(({ name }) => name).join(', ')}`)
+  return FAMILIES.filter(({ name }) => names.length === 0 || names.includes(name))
+}

@@ -1,0 +1,93 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import type { Bench } from '../bench.ts'
+import type { Dataset } from '../dataset.ts'
+import { type Family, needsRestart } from '../family.ts'
+import { observe } from '../observe.ts'
+import { type Aim, figure, ratioTo } from '../row.ts'
+import { nginxRate, untilPlanned } from './graphs.ts'
+
+const OBJECTS_OF_AIM = 100_000
+const LARGE_OBJECTS = 1_000_000
+
+export const unplanned: Family = {
+  name: 'unplanned',
+  description: 'the first download of a root that no plan exists for',
+  plans: async (bench, dataset) => {
+    const projectId = await bench.held(dataset)
+    return [
+      {
+        title: 'recursive, plan never computed',
+        headline: 'firstByteMs',
+        aims: firstByteAims(dataset.first.objects),
+        round: async () => {
+          const rootId = await uploadAnotherRoot(bench, projectId, dataset)
+          return {
+            figures: await observe(
+              bench,
+              async () => await bench.run({ connections: 1, exchanges: [bench.graph(projectId, rootId)] }),
+              { jsonBytes: dataset.first.lineBytes, objects: dataset.first.objects },
+            ),
+          }
+        },
+      },
+    ]
+  },
+}
+
+export const restarted: Family = {
+  name: 'restart',
+  description: 'the first download after a restart of the server, its plan on disk, against nginx',
+  missing: needsRestart,
+  plans: async (bench, dataset) => {
+    const projectId = await bench.held(dataset)
+    const exchange = bench.graph(projectId, dataset.first.rootId)
+    await untilPlanned(bench, exchange)
+    const saved = await bench.files.save(exchange)
+    const jsonBytes = dataset.first.lineBytes
+    return [
+      {
+        title: 'recursive, first request after a restart',
+        headline: 'jsonMbPerSecond',
+        aims: [{ aim: 'at least 0.4 of nginx', of: ratioTo('nginx'), atLeast: 0.4 }],
+        round: async () => {
+          await bench.server.restart?.()
+          const run = async (): ReturnType<Bench['run']> => await bench.run({ connections: 1, exchanges: [exchange] })
+          return {
+            figures: await observe(bench, run, { jsonBytes, objects: dataset.first.objects }),
+            references: await nginxRate(bench, saved, jsonBytes, 1),
+          }
+        },
+      },
+    ]
+  },
+}
+
+function firstByteAims(objects: number): readonly Aim[] {
+  const limit = objects === OBJECTS_OF_AIM ? 150 : objects === LARGE_OBJECTS ? 600 : undefined
+  if (limit === undefined) return []
+  return [{ aim: `first byte within ${limit} ms`, of: figure('firstByteMs'), atMost: limit, isAbsolute: true }]
+}
+
+/** A root that was never requested, over the same objects. A pack with two roots has no plan made in advance. */
+async function uploadAnotherRoot(bench: Bench, projectId: string, dataset: Dataset): Promise<string> {
+  const { path } = bench.single(projectId, dataset.first.rootId)
+  const answer = await fetch(`${bench.server.origin}${path}`, { headers: bench.authorization })
+  const { id: _, ...fields } = (await answer.json()) as Record<string, unknown>
+  const run = randomBytes(8).toString('hex')
+  const objects = [
+    { ...fields, anotherRoot: run },
+    { speckle_type: 'Objects.Other.Note', value: run },
+  ].map((object) => JSON.stringify(object))
+  const ids = objects.map((text) => createHash('sha256').update(text).digest('hex').slice(0, 32))
+  const uploadFile = join(bench.scratch, `root-${run}.json.gz`)
+  await writeFile(
+    uploadFile,
+    gzipSync(`[${objects.map((text, at) => `{"id":"${ids[at]}",${text.slice(1)}`).join(',')}]`),
+  )
+  const upload = { method: 'POST', path: `${bench.server.prefix}/objects/${projectId}`, headers: bench.authorization }
+  await bench.run({ connections: 1, exchanges: [{ ...upload, method: 'POST', uploadFile }] })
+  return ids[0]
+}

@@ -1,0 +1,250 @@
+import type { Random } from './random.ts'
+import { type Story, Teller } from './story.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+/** As long as a server sleeps in the middle of an upload: longer than the others keep a blob without a name. */
+const LONG_SLEEP_MS = 4 * HOUR_MS
+/** An upload of one object is done by then. */
+const UPLOAD_MS = 32
+/** Retired packs and blobs without a name are due after so many epochs. */
+const DAY_EPOCHS = 150
+/** By then, a server has begun an epoch and swept. */
+const SWEPT_MS = 15 * MINUTE_MS
+
+/** Old objects below a young one. */
+function youngOverOld(tell: Teller): void {
+  const leaf = tell.object('leaf')
+  const parent = tell.object('parent', { children: [leaf] })
+  tell.root(parent)
+  tell.keeper()
+  tell.upload([leaf])
+  tell.pause(5)
+  tell.upload([parent])
+  tell.pause()
+  tell.collect(3)
+  tell.pause()
+  tell.look(leaf, parent)
+  if (tell.random.chance(0.5)) tell.pause(1)
+  tell.collect(3)
+  tell.pause()
+  tell.look(leaf)
+}
+
+/** What was condemned is uploaded again. */
+function condemnedAgain(tell: Teller): void {
+  const leaf = tell.object('leaf')
+  const root = tell.object('root', { children: [leaf] })
+  tell.root(root)
+  tell.keeper()
+  tell.upload([leaf])
+  tell.pause(3)
+  tell.collect(1)
+  tell.pause()
+  tell.look(leaf)
+  tell.upload([leaf], { asks: true })
+  tell.pause(2)
+  tell.collect(8)
+  tell.pause()
+  tell.look(leaf)
+  tell.upload([root])
+  tell.pause()
+  if (tell.random.chance(0.5)) tell.compact()
+  tell.pause(2)
+  tell.collect(8)
+}
+
+/** A pin comes while what it needs is freed. */
+function pinnedWhileFreed(tell: Teller): void {
+  const leaf = tell.object('leaf')
+  const root = tell.object('root', { children: [leaf] })
+  tell.root(root)
+  tell.keeper()
+  tell.upload([leaf, root])
+  if (tell.random.chance(0.5)) {
+    tell.pause()
+    tell.download(root)
+  }
+  tell.pause(3)
+  tell.collect(1)
+  tell.pause(2)
+  const isLate = tell.random.chance(0.7)
+  if (!isLate) tell.pin(root)
+  tell.collect(1)
+  if (isLate) tell.pin(root, tell.random.below(80))
+  if (isLate && tell.random.chance(0.5)) tell.pin(root, tell.random.below(30))
+  tell.pause()
+  tell.look(root)
+  tell.download(root)
+  tell.pause(3)
+  tell.collect(1)
+  tell.pause()
+  tell.look(root)
+}
+
+/** Merges while somebody reads slowly, and their packs go. */
+function mergedWhileRead(tell: Teller): void {
+  const leaves = Array.from({ length: tell.random.between(2, 4) }, (_, at) =>
+    tell.object(`leaf${at}`, { isLarge: true }),
+  )
+  const root = tell.object('root', { children: leaves })
+  tell.root(root)
+  for (const leaf of leaves) tell.upload([leaf])
+  tell.upload([root])
+  tell.pause()
+  tell.download(root)
+  tell.look(root)
+  tell.pause()
+  tell.download(root, { form: 'identity', pauseMs: 3_000 })
+  tell.compact(5)
+  tell.restart(3_000)
+  tell.look(root)
+  tell.pause()
+  tell.download(root)
+  tell.pause(DAY_EPOCHS, SWEPT_MS)
+  tell.download(root)
+  tell.download(root, { form: 'gzip' }, 20)
+}
+
+/** A server sleeps in the middle of an upload, past everything that others do with what it left. */
+function sleepsWhileUploading(tell: Teller): void {
+  const object = tell.object('late', { isLarge: tell.random.chance(0.7) })
+  tell.root(object)
+  const keeper = tell.keeper()
+  for (let left = 3; left > 0; left--) tell.look(keeper)
+  tell.pause()
+  tell.upload([object], { sleep: { afterMs: tell.random.below(UPLOAD_MS), durationMs: LONG_SLEEP_MS } })
+  tell.look(keeper)
+  tell.pause(3, 3 * MINUTE_MS)
+  tell.collect(1)
+  tell.pause(3, 2.3 * HOUR_MS)
+  tell.collect(1)
+  tell.pause(DAY_EPOCHS, SWEPT_MS)
+  tell.pause(0, HOUR_MS)
+  tell.download(object)
+}
+
+/** A project is removed again and again, while somebody uploads and reads, and servers die. */
+function removedWhileUsed(tell: Teller): void {
+  const leaves = Array.from({ length: 14 }, (_, at) => tell.object(`leaf${at}`))
+  const root = tell.object('root', { children: leaves })
+  tell.root(root)
+  for (let rounds = 3; rounds > 0; rounds--) {
+    const isHeld = tell.random.chance(0.5)
+    tell.upload(isHeld ? [...leaves, root] : [root])
+    tell.pause()
+    if (!isHeld) tell.upload(leaves, tell.random.chance(0.3) ? { crashAfterMs: tell.random.between(8, 30) } : {})
+    tell.download(root)
+    tell.remove(tell.random.chance(0.6) ? tell.random.below(28) : undefined, tell.random.below(24))
+    tell.download(root, {}, 4)
+    tell.pause(0, MINUTE_MS)
+  }
+  if (tell.random.chance(0.5)) tell.reindex()
+}
+
+/** A plan that is stored, and what becomes of it when more comes, packs are merged, or the project goes. */
+function plannedMeanwhile(tell: Teller): void {
+  const claimed = tell.object('claimed', { isLarge: true })
+  const later = tell.object('later')
+  const root = tell.rootOfClaims('root', [claimed, later])
+  tell.root(root)
+  tell.upload([claimed, root])
+  tell.pause()
+  tell.download(root)
+  if (tell.random.chance(0.4)) {
+    tell.remove(undefined, tell.random.below(40))
+    tell.download(root)
+    tell.pause()
+    return
+  }
+  tell.pause()
+  tell.download(root)
+  tell.upload([later])
+  tell.pause()
+  tell.download(root)
+  tell.compact(tell.random.below(10))
+  tell.pause(tell.random.pick([0, DAY_EPOCHS]), SWEPT_MS)
+  tell.download(root)
+}
+
+/** A plan outlives what it names: the root comes again, and what was below it does not. */
+function plannedAndFreed(tell: Teller): void {
+  const leaf = tell.object('leaf')
+  const root = tell.rootOfClaims('root', [leaf])
+  tell.root(root)
+  tell.keeper()
+  tell.upload([leaf, root])
+  tell.pause()
+  tell.download(root)
+  tell.pause(3)
+  tell.collect(1)
+  tell.pause(3)
+  tell.collect(1)
+  tell.pause()
+  tell.look(leaf, root)
+  tell.look(leaf, root)
+  tell.pause()
+  tell.upload([root])
+  tell.pause()
+  tell.download(root)
+}
+
+/** Several read a root while the last of its children comes. */
+function readWhileWritten(tell: Teller): void {
+  const leaves = Array.from({ length: 4 }, (_, at) => tell.object(`leaf${at}`))
+  const middle = tell.object('middle', { children: leaves })
+  const root = tell.object('root', { children: [middle] })
+  tell.root(root)
+  tell.upload([middle, root, ...leaves.slice(1)])
+  tell.pause()
+  tell.upload(leaves.slice(0, 1))
+  for (let left = 10; left > 0; left--) tell.download(root, { form: 'records' }, tell.random.between(1, 4))
+}
+
+/** Much that nothing needs any more. */
+function garbage(tell: Teller): void {
+  const large = Array.from({ length: 2 }, (_, at) => tell.object(`large${at}`, { isLarge: true }))
+  const keeper = tell.keeper()
+  tell.root(keeper)
+  if (tell.random.chance(0.5)) tell.upload([...large, tell.object('root', { children: large })])
+  else for (const one of large) tell.upload([one])
+  tell.pause(3)
+  tell.collect(1)
+  if (tell.random.chance(0.5)) tell.pause(3)
+  tell.collect(1)
+}
+
+/** The last that a server does is to die in an upload; others live on. */
+function diesWhileUploading(tell: Teller): void {
+  const first = tell.object('first')
+  const leaves = Array.from({ length: 6 }, (_, at) => tell.object(`leaf${at}`))
+  const root = tell.object('root', { children: [first, ...leaves] })
+  tell.root(root)
+  tell.upload([first])
+  for (let left = 5; left > 0; left--) tell.look(first)
+  tell.pause()
+  tell.upload([...leaves, root], { crashAfterMs: tell.random.between(14, 34) })
+  tell.comesLast()
+}
+
+const STORIES: readonly ((tell: Teller) => void)[] = [
+  youngOverOld,
+  condemnedAgain,
+  pinnedWhileFreed,
+  mergedWhileRead,
+  sleepsWhileUploading,
+  removedWhileUsed,
+  plannedMeanwhile,
+  plannedAndFreed,
+  readWhileWritten,
+  garbage,
+  diesWhileUploading,
+]
+
+/** One of the stories. */
+export function planStory(random: Random, projectId: string): Story {
+  const at = random.below(STORIES.length)
+  const tell = new Teller(random, projectId, `x${at.toString(36)}`)
+  STORIES[at](tell)
+  return tell.story
+}

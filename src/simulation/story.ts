@@ -1,0 +1,140 @@
+import { plannedObject, type PlannedModel, type PlannedObject, type PlannedVersion } from './models.ts'
+import type { PlannedDownload, PlannedUpload, Unplaced } from './operations.ts'
+import type { Random } from './random.ts'
+
+/** A step of a story: an operation, and how long after the one before it begins. */
+export interface StoryStep {
+  readonly operation: Unplaced
+  readonly gapMs: number
+}
+
+/** Operations in a fixed order that lead to one kind of trouble, over objects of their own. */
+export interface Story {
+  readonly model: PlannedModel
+  readonly steps: readonly StoryStep[]
+  /** Whether everything else comes before. */
+  readonly isLast: boolean
+}
+
+/** More claims than are looked up one by one: the plan of such a root is stored. */
+const CLAIMS_OF_STORED_PLAN = 1_001
+
+/** Collects the steps of a story. */
+export class Teller {
+  readonly random: Random
+  readonly #projectId: string
+  readonly #name: string
+  readonly #objects: PlannedObject[] = []
+  readonly #steps: StoryStep[] = []
+  readonly #roots: string[] = []
+  #isLast = false
+
+  constructor(random: Random, projectId: string, name: string) {
+    this.random = random
+    this.#projectId = projectId
+    this.#name = name
+  }
+
+  get story(): Story {
+    const versions = this.#roots.map((rootId): PlannedVersion => ({ rootId, objects: this.#objects }))
+    return { model: { projectId: this.#projectId, versions }, steps: this.#steps, isLast: this.#isLast }
+  }
+
+  object(
+    name: string,
+    content: { readonly isLarge?: boolean; readonly children?: readonly PlannedObject[] } = {},
+  ): PlannedObject {
+    const { isLarge = false, children = [] } = content
+    const id = this.#idOf(name)
+    const text = isLarge ? Buffer.from(this.random.fork(id).bytes(60_000)).toString('base64') : name
+    return this.#known(plannedObject(id, { text, children: children.map((child) => child.id) }))
+  }
+
+  /** A root whose claims nobody holds, except for these. */
+  rootOfClaims(name: string, claimed: readonly PlannedObject[]): PlannedObject {
+    const absent = Array.from({ length: CLAIMS_OF_STORED_PLAN }, (_, at) => `${this.#name}-absent${at}`)
+    return this.#known(
+      plannedObject(this.#idOf(name), { text: name, claims: [...claimed.map(({ id }) => id), ...absent] }),
+    )
+  }
+
+  /** Everything else comes before. */
+  comesLast(): void {
+    this.#isLast = true
+  }
+
+  /** Looked at in the end. */
+  root(object: PlannedObject): void {
+    this.#roots.push(object.id)
+  }
+
+  upload(objects: readonly PlannedObject[], more: Partial<PlannedUpload> = {}, gapMs = 0): void {
+    const form = { isBroken: false, isZipped: false, asks: false, requests: 1 }
+    this.#add({ kind: 'upload', projectId: this.#projectId, objects, ...form, ...more }, gapMs)
+  }
+
+  download({ id }: PlannedObject, more: Partial<PlannedDownload> = {}, gapMs = 0): void {
+    const form = this.random.pick(['records', 'gzip', 'identity'] as const)
+    const download = { kind: 'download', projectId: this.#projectId, rootId: id, form, haveRootId: undefined } as const
+    this.#add({ ...download, ...more }, gapMs)
+  }
+
+  look(...objects: readonly PlannedObject[]): void {
+    const ids = objects.map(({ id }) => id)
+    this.#add({ kind: this.random.pick(['has', 'list'] as const), projectId: this.#projectId, ids })
+  }
+
+  pin({ id }: PlannedObject, gapMs = 0): void {
+    this.#add({ kind: 'pin', projectId: this.#projectId, rootId: id }, gapMs)
+  }
+
+  collect(graceEpochs: number, undoEpochs = 1, gapMs = 0): void {
+    this.#add({ kind: 'collect', projectId: this.#projectId, graceEpochs, undoEpochs, isDryRun: false }, gapMs)
+  }
+
+  compact(gapMs = 0): void {
+    this.#add({ kind: 'compact', projectId: this.#projectId, all: true }, gapMs)
+  }
+
+  restart(gapMs = 0): void {
+    this.#add({ kind: 'restart', projectId: this.#projectId }, gapMs)
+  }
+
+  remove(crashAfterMs: number | undefined, gapMs = 0): void {
+    this.#add(
+      { kind: 'remove', projectId: this.#projectId, ...(crashAfterMs === undefined ? {} : { crashAfterMs }) },
+      gapMs,
+    )
+  }
+
+  reindex(): void {
+    this.#add({ kind: 'maintenance', task: 'reindex', projectId: this.#projectId })
+  }
+
+  /** Everything before has ended; so many epochs begin, and then so much time passes. */
+  pause(epochs = 0, waitMs = 0): void {
+    this.#add({ kind: 'age', projectId: this.#projectId, epochs, waitMs })
+  }
+
+  /** Something that a pin keeps, so that the rest is collected. */
+  keeper(): PlannedObject {
+    const keeper = this.object('keeper')
+    this.upload([keeper])
+    this.pause()
+    this.pin(keeper)
+    return keeper
+  }
+
+  #idOf(name: string): string {
+    return `${this.#name}-${name}-0`
+  }
+
+  #known(object: PlannedObject): PlannedObject {
+    this.#objects.push(object)
+    return object
+  }
+
+  #add(operation: Unplaced, gapMs = 0): void {
+    this.#steps.push({ operation, gapMs })
+  }
+}

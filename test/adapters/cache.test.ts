@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { type BlobCacheOptions, cachedBlobs } from '../../adapters/cache/index.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { MB } from '../../src/limits.ts'
+import type { BlobStore } from '../../src/storage/backend.ts'
+import { folderInMemory } from '../support/folder.ts'
+import { eventually } from '../support/patience.ts'
+
+const NAME = 'p/pack'
+const SIZE = 5 * MB + 123
+const content: Buffer = randomBytes(SIZE)
+
+interface Setting {
+  readonly path: string
+  readonly errors: unknown[]
+  /** What the source was asked for, as `start-end`. */
+  readonly reads: string[]
+  /** The blobs behind a cache, as after a start. */
+  open(options?: Partial<BlobCacheOptions>): BlobStore
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+async function setting(t: TestContext): Promise<Setting> {
+  const path = folderInMemory(t)
+  const { blobs } = memoryBackend()
+  await blobs.put(NAME, once(content))
+  const [errors, reads]: [unknown[], string[]] = [[], []]
+  const source: BlobStore = {
+    readBytesPreferred: blobs.readBytesPreferred,
+    put: blobs.put.bind(blobs),
+    read: (name, start, end, options) => {
+      reads.push(`${start}-${end}`)
+      return blobs.read(name, start, end, options)
+    },
+    remove: blobs.remove.bind(blobs),
+    list: blobs.list.bind(blobs),
+    close: async () => undefined,
+  }
+  const onError = (error: unknown): void => void errors.push(error)
+  return {
+    path,
+    errors,
+    reads,
+    open: (options) => cachedBlobs(source, { path, sizeBytesMax: 64 * MB, onError, ...options }),
+  }
+}
+
+async function assertReads(blobs: BlobStore, start: number, end: number): Promise<void> {
+  assert.ok(content.subarray(start, end).equals(await blobs.read(NAME, start, end)), `bytes ${start} to ${end}`)
+}
+
+function pieceFiles(path: string): string[] {
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /-\d+$/.test(name))
+    .map((name) => join(path, name))
+}
+
+test('what was read once comes from the disk, in this process and after a restart', async (t) => {
+  const { open, reads, errors } = await setting(t)
+  const first = open()
+  await assertReads(first, 0, 3 * MB + 5)
+  await assertReads(first, 3 * MB + 5, SIZE)
+  assert.deepEqual(reads, [`0-${3 * MB + 5}`, `${3 * MB + 5}-${SIZE}`], 'no byte is read twice')
+  await first.close()
+  const second = open()
+  for (const [start, end] of [
+    [0, SIZE],
+    [MB - 1, MB + 1],
+    [SIZE - 1, SIZE],
+    [3 * MB, 3 * MB + 7],
+  ])
+    await assertReads(second, start, end)
+  assert.equal(reads.length, 2, 'nothing was read from the source again')
+  await second.close()
+  assert.deepEqual(errors, [])
+})
+
+test('concurrent reads of the same bytes share one read of the source, and an aborted one leaves the others alone', async (t) => {
+  const { open, reads } = await setting(t)
+  const blobs = open()
+  await blobs.ready?.()
+  const controller = new AbortController()
+  const reason = new Error('the caller went away')
+  const aborted = blobs.read(NAME, 10, 2 * MB, { signal: controller.signal })
+  const others = Array.from({ length: 5 }, () => assertReads(blobs, 10, 2 * MB))
+  controller.abort(reason)
+  await assert.rejects(aborted, (error) => error === reason)
+  await Promise.all(others)
+  assert.deepEqual(reads, [`0-${2 * MB}`])
+  await blobs.close()
+})
+
+test('a torn, flipped or foreign piece is read from the source again', async (t) => {
+  const { open, reads, path, errors } = await setting(t)
+  const first = open()
+  await assertReads(first, 0, SIZE)
+  await first.close()
+  const [cut, flipped, empty, grown, ...others] = pieceFiles(path)
+  assert.equal(others.length, 2)
+  truncateSync(cut, statSync(cut).size - 1)
+  const bytes = readFileSync(flipped)
+  bytes[bytes.length >> 1] ^= 1
+  writeFileSync(flipped, bytes)
+  truncateSync(empty, 0)
+  writeFileSync(grown, Buffer.concat([readFileSync(grown), Buffer.from('more')]))
+  writeFileSync(`${others[0]}.tmp`, 'torn')
+  reads.length = 0
+  const second = open()
+  await assertReads(second, 0, SIZE)
+  await assertReads(second, 0, SIZE)
+  assert.ok(reads.length >= 1 && reads.length <= 4, reads.join())
+  await second.close()
+  assert.ok(!existsSync(`${others[0]}.tmp`), 'what a kill left is removed')
+  reads.length = 0
+  const third = open()
+  await assertReads(third, 0, SIZE)
+  assert.deepEqual(reads, [], 'the damaged pieces were replaced')
+  await third.close()
+  assert.deepEqual(errors, [])
+})
+
+test('removed blobs are gone, also those that are being read', async (t) => {
+  const { open, reads, path } = await setting(t)
+  const blobs = open()
+  await assertReads(blobs, 0, MB)
+  const reading = assertReads(blobs, MB, SIZE).catch(() => undefined)
+  await blobs.remove([NAME])
+  await reading
+  await assert.rejects(blobs.read(NAME, 0, 10), { name: 'BlobNotFoundError' })
+  await blobs.put(NAME, once(Buffer.alloc(SIZE, 7)))
+  reads.length = 0
+  assert.ok(Buffer.alloc(SIZE, 7).equals(await blobs.read(NAME, 0, SIZE)))
+  assert.equal(reads.length, 1)
+  await blobs.remove([NAME])
+  await blobs.close()
+  assert.deepEqual(pieceFiles(path), [])
+})
+
+test('the cache stays within its bytes, and what was used least recently gives way', async (t) => {
+  const { open, reads, path } = await setting(t)
+  const blobs = open()
+  const names = Array.from({ length: 16 }, (_, at) => `q/${at}`)
+  for (const name of names) await blobs.put(name, once(content))
+  const diskBytes = (): number => pieceFiles(path).reduce((sum, file) => sum + statSync(file).size, 0)
+  for (const name of names) {
+    await blobs.read(name, 0, SIZE)
+    await blobs.read(names[0], 0, SIZE)
+    await eventually(() => pieceFiles(path).length >= 6, 'pieces are kept')
+    assert.ok(diskBytes() <= 64 * MB, `${diskBytes()} bytes`)
+  }
+  reads.length = 0
+  await blobs.read(names[0], 0, SIZE)
+  assert.deepEqual(reads, [], 'used all the time')
+  await blobs.read(names[1], 0, SIZE)
+  assert.notDeepEqual(reads, [], 'used long ago')
+  await blobs.close()
+})
+
+test('errors of the cache disk are reported, and reads go to the source', async (t) => {
+  const { open, path, errors, reads } = await setting(t)
+  const blobs = open()
+  await assertReads(blobs, 0, SIZE)
+  await eventually(() => pieceFiles(path).length === 6, 'all pieces are written')
+  for (const folder of readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory())) {
+    await rm(join(path, folder.name), { recursive: true })
+    writeFileSync(join(path, folder.name), 'no folder')
+  }
+  reads.length = 0
+  await assertReads(blobs, 0, SIZE)
+  assert.deepEqual(reads, [`0-${SIZE}`])
+  await blobs.close()
+  assert.ok(errors.length > 0)
+})
+
+test('a folder that cannot be opened means no cache, and one that another process uses is refused', async (t) => {
+  const { open, path, errors } = await setting(t)
+  writeFileSync(join(path, 'file'), '')
+  const without = open({ path: join(path, 'file', 'cache') })
+  await assertReads(without, 0, SIZE)
+  assert.equal(errors.length, 1)
+  await without.close()
+  const first = open()
+  await first.ready?.()
+  await assert.rejects(open().ready?.() ?? Promise.resolve(), /is in use by process \d+: give each its own/)
+  await first.close()
+  assert.throws(() => open({ sizeBytesMax: MB }), /sizeBytesMax of the cache is 1048576; it must be at least 67108864/)
+})

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { readFile } from 'node:fs/promises'
+import { stowage } from '../cli/command.ts'
+import { writeModel } from '../cli/model-file.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { eventually } from '../support/patience.ts'
+import { startBalancer, startCluster } from './cluster.ts'
+
+const SERVERS = 3
+const OBJECTS = 3_000
+
+async function sorted(path: string): Promise<readonly string[]> {
+  return (await readFile(path, 'utf8')).split('\n').sort()
+}
+
+test('three servers over PostgreSQL and S3 are one service', async (t) => {
+  const cluster = await startCluster(t, SERVERS)
+  const { servers, token, place, env } = cluster
+  const folder = temporaryFolder(t)
+  const model = join(folder, 'model.txt')
+  const root = await writeModel(model, { objects: OBJECTS })
+  const at = (url: string): readonly string[] => ['--url', url, '--project', 'house', '--quiet']
+  const withToken = { ...env, STOWAGE_TOKEN: token }
+
+  await t.test('what one server acknowledged, every other serves', async () => {
+    const up = await stowage(['upload', model, ...at(servers[0].url)], withToken)
+    assert.equal(up.code, 0, up.stderr)
+    for (const { url } of servers.slice(1)) {
+      const copy = join(folder, `copy-${new URL(url).port}.txt`)
+      const down = await stowage(['download', root, ...at(url), '-o', copy], withToken)
+      assert.equal(down.code, 0, down.stderr)
+      assert.deepEqual(await sorted(copy), await sorted(model))
+    }
+  })
+
+  await t.test('a whole model goes up and down through a balancer that sends each request elsewhere', async () => {
+    const url = await startBalancer(t, cluster)
+    const other = join(folder, 'other.txt')
+    const otherRoot = await writeModel(other, { objects: OBJECTS, seed: 7 })
+    const up = await stowage(['upload', other, ...at(url), '--batch-bytes', '100000'], withToken)
+    assert.equal(up.code, 0, up.stderr)
+    for (let round = 0; round < SERVERS; round++) {
+      const copy = join(folder, `balanced-${round}.txt`)
+      const down = await stowage(['download', otherRoot, ...at(url), '-o', copy], withToken)
+      assert.equal(down.code, 0, down.stderr)
+      assert.deepEqual(await sorted(copy), await sorted(other))
+    }
+  })
+
+  await t.test('tokens are issued and revoked for all servers at once', async () => {
+    const issued = await stowage(['token', ...place, '--project', 'house', '--access', 'read', '--json'], env)
+    assert.equal(issued.code, 0, issued.stderr)
+    const { token: other, jti } = JSON.parse(issued.stdout) as { readonly token: string; readonly jti: string }
+    const statusAt = async (url: string): Promise<number> =>
+      (await fetch(`${url}/objects/house/${root}/single`, { headers: { Authorization: `Bearer ${other}` } })).status
+    for (const { url } of servers) assert.equal(await statusAt(url), 200)
+    assert.equal((await stowage(['token', 'revoke', jti, ...place], env)).code, 0)
+    for (const { url } of servers) await eventually(async () => (await statusAt(url)) === 401, 'the token is refused')
+  })
+
+  await t.test('keys rotate on a running cluster', async () => {
+    const rotated = await stowage(['key', 'rotate', ...place, '--json'], env)
+    assert.equal(rotated.code, 0, rotated.stderr)
+    const issued = await stowage(['token', ...place, '--project', 'house', '--access', 'read'], env)
+    const headers = { Authorization: `Bearer ${issued.stdout.trim()}` }
+    for (const { url } of servers)
+      await eventually(
+        async () => (await fetch(`${url}/objects/house/${root}/single`, { headers })).status === 200,
+        'a token of the new key is accepted',
+      )
+  })
+
+  await t.test('a project is listed and removed beside the servers', async () => {
+    const listed = await stowage(['project', 'list', ...place], env)
+    assert.deepEqual(listed.stdout.trim().split('\n'), ['house'], listed.stderr)
+    const removed = await stowage(['project', 'remove', 'house', '--yes', ...place], env)
+    assert.equal(removed.code, 0, removed.stderr)
+    for (const { url } of servers) {
+      const headers = { Authorization: `Bearer ${token}` }
+      assert.equal((await fetch(`${url}/objects/house/${root}/single`, { headers })).status, 404)
+    }
+  })
+
+  await t.test('a server with another sealing key does not start, and one without says so', async () => {
+    const other = await stowage(['serve', '--port', '0', ...place], { ...env, STOWAGE_SEALING_KEY: 'f'.repeat(64) })
+    assert.notEqual(other.code, 0)
+    assert.match(other.stderr, /sealed with another key/)
+    const none = await stowage(['serve', '--port', '0', ...place], { ...env, STOWAGE_SEALING_KEY: '' })
+    assert.notEqual(none.code, 0)
+    assert.match(none.stderr, /the sealing key is missing.*openssl rand -hex 32/)
+  })
+})

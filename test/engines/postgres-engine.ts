@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, readdirSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Ending, temporaryFolder } from '../support/folder.ts'
+import { freePort } from './free-port.ts'
+
+const run = promisify(execFile)
+const DEBIAN_FOLDER = '/usr/lib/postgresql'
+const USER = 'postgres'
+const START_MS_MAX = 60_000
+
+/** PostgreSQL refuses to run as root. */
+async function accountOf(name: string): Promise<Pick<SpawnOptions, 'uid' | 'gid'>> {
+  if (process.getuid?.() !== 0) return {}
+  const id = async (flag: string): Promise<number> => Number((await run('id', [flag, name])).stdout)
+  return { uid: await id('-u'), gid: await id('-g') }
+}
+
+/** The newest version that Debian installed, or the one in `STOWAGE_TEST_POSTGRES`, a folder of programs. */
+function programsFolder(): string {
+  const chosen = process.env.STOWAGE_TEST_POSTGRES
+  if (chosen !== undefined) return chosen
+  const versions = existsSync(DEBIAN_FOLDER) ? readdirSync(DEBIAN_FOLDER) : []
+  const newest = versions.toSorted((a, b) => Number(a) - Number(b)).at(-1)
+  assert.ok(
+    newest,
+    `PostgreSQL is not installed: apt-get install postgresql, or name its programs in STOWAGE_TEST_POSTGRES`,
+  )
+  return join(DEBIAN_FOLDER, newest, 'bin')
+}
+
+/** A PostgreSQL server of a test, in a temporary folder, on a port of the loopback interface. */
+export class PostgresEngine {
+  readonly port: number
+  readonly #folder: string
+  readonly #programs: string
+  readonly #account: Pick<SpawnOptions, 'uid' | 'gid'>
+  readonly #settings: readonly string[]
+  #server: ChildProcess | undefined
+  #said = ''
+
+  private constructor(
+    place: { readonly folder: string; readonly programs: string; readonly port: number },
+    account: Pick<SpawnOptions, 'uid' | 'gid'>,
+    settings: readonly string[],
+  ) {
+    this.port = place.port
+    this.#folder = place.folder
+    this.#programs = place.programs
+    this.#account = account
+    this.#settings = settings
+  }
+
+  /** Makes a cluster of databases and starts it. It is killed when the test ends. `settings` are those of its configuration. */
+  static async start(ending: Ending, settings: Readonly<Record<string, string>> = {}): Promise<PostgresEngine> {
+    const [folder, programs, account] = [temporaryFolder(ending), programsFolder(), await accountOf(USER)]
+    if (account.uid !== undefined && account.gid !== undefined) chownSync(folder, account.uid, account.gid)
+    const made = ['-D', join(folder, 'data'), '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+    await run(join(programs, 'initdb'), made, { ...account, cwd: folder })
+    const listed = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const engine = new PostgresEngine({ folder, programs, port: await freePort() }, account, listed)
+    ending.after(() => engine.#kill())
+    await engine.restart()
+    return engine
+  }
+
+  /** For a user who may do everything, without a password. */
+  url(database: string = 'postgres', port: number = this.port): string {
+    return `postgres://${USER}@127.0.0.1:${port}/${database}`
+  }
+
+  /** Starts the server, and does not wait until it answers. */
+  launch(): void {
+    assert.equal(this.#server, undefined, 'the server is not running')
+    const options = ['-D', join(this.#folder, 'data'), '-p', String(this.port)]
+    const local = ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=']
+    // A group of its own, so that all its processes can be killed at once.
+    const server = spawn(join(this.#programs, 'postgres'), [...options, ...local, ...this.#settings], {
+      ...this.#account,
+      cwd: this.#folder,
+      detached: true,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    assert.ok(server.stderr)
+    this.#said = ''
+    server.stderr.setEncoding('utf8').on('data', (text: string) => (this.#said = (this.#said + text).slice(-4_000)))
+    this.#server = server
+  }
+
+  /** Starts the server, and waits until it takes connections. */
+  async restart(): Promise<void> {
+    this.launch()
+    const endMs = performance.now() + START_MS_MAX
+    const ready = ['-h', '127.0.0.1', '-p', String(this.port), '-q', '-t', '5']
+    while (
+      !(await run(join(this.#programs, 'pg_isready'), ready).then(
+        () => true,
+        () => false,
+      ))
+    ) {
+      assert.equal(this.#server?.exitCode, null, `the server ended: ${this.#said}`)
+      assert.ok(performance.now() < endMs, `the server does not answer: ${this.#said}`)
+    }
+  }
+
+  /** Whether the server is a standby when it starts the next time: it follows no primary, and takes no writes. */
+  async becomeStandby(isStandby: boolean): Promise<void> {
+    const signal = join(this.#folder, 'data', 'standby.signal')
+    if (isStandby) await writeFile(signal, '')
+    else await rm(signal)
+  }
+
+  /** Ends the server as the operator does: connections are cut, and everything is written. */
+  async stop(): Promise<void> {
+    await this.#end((server) => server.kill('SIGINT'))
+  }
+
+  /** `kill -9` of all its processes at once. */
+  async kill(): Promise<void> {
+    await this.#end(() => this.#kill())
+  }
+
+  async #end(end: (server: ChildProcess) => void): Promise<void> {
+    const server = this.#server
+    assert.ok(server, 'the server is running')
+    const exited = once(server, 'exit')
+    end(server)
+    await exited
+    this.#server = undefined
+  }
+
+  #kill(): void {
+    const pid = this.#server?.pid
+    if (pid === undefined || this.#server?.exitCode !== null) return
+    try {
+      process.kill(-pid, 'SIGKILL')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+}

@@ -1,0 +1,210 @@
+import type { TakenOut } from './mutant.ts'
+
+const COMMITTER = 'src/store/ingest/committer.ts'
+const CATALOG = 'src/store/records/pack-catalog.ts'
+const PLANS = 'src/store/plan/plan-cache.ts'
+const SWEEP = 'src/store/upkeep/blob-sweep.ts'
+
+/**
+ * Every fault of durability that the core once had and that was mended, planted again: the mend is taken out. Mends that
+ * are no mutants, because today's code cannot have their fault:
+ *
+ * - A pack that could not be applied was not tried again before a restart. Today it is tried again at once, and every
+ *   living server looks for such packs as well: without the first, the second makes up for it within 90 seconds.
+ * - A collection waited for a merge that a dead server had begun. Today every server ends such merges once a minute, so
+ *   a collection that does not end one itself is only refused for that long.
+ * - A server went on when the storage failed while it applied packs at its start. The look every 30 seconds applies them.
+ * - Tables of packs were remembered by the id of the pack without its project. Ids of packs are 128 random bits.
+ * - The sweep destroyed a generation though the record of its project did not say that it was removed, and the sweep of
+ *   blobs took those of projects whose record was lost. Only a record that disappears without a trace leads there; a
+ *   storage that keeps what it acknowledged has none. `test/crash` damages files so.
+ * - The eviction of a plan removed one that another server had just made. Plans are caches: it costs time alone.
+ * - `reindex` did not find projects of which only tombstones or blobs were left. That needs lost records, too.
+ */
+export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
+  {
+    name: 'a walk is shared while an upload writes its ids',
+    fault: 'a download joined the walk of another that had begun earlier, and lacked what was acknowledged in between',
+    path: 'src/store/closure/shared-walks.ts',
+    replace: [['if (pending !== undefined) return walk(signal)\n', '']],
+  },
+  {
+    name: 'a plan holds for its sequence though an upload was writing its ids',
+    fault: 'a plan was looked at while a committed pack wrote its ids, and then hid the objects of that pack',
+    path: PLANS,
+    replace: [['if (wasQuiet) plan.checkedSequence', 'if (wasQuiet || true) plan.checkedSequence']],
+  },
+  {
+    name: 'ids that were written behind a sweep stay',
+    fault: 'an upload wrote its ids while its project was swept, and they stayed for ever',
+    path: COMMITTER,
+    replace: [['await records.insertMany([garbageEntry(pack.projectId, pack.generation)])\n', '']],
+  },
+  {
+    name: 'a sweep that met an upload does not come again',
+    fault: 'the mark of a removed project went although an upload was still writing its ids',
+    path: 'src/store/upkeep/removal.ts',
+    replace: [['return pending === 0', 'return pending >= 0']],
+    also: [
+      {
+        path: COMMITTER,
+        replace: [['await records.insertMany([garbageEntry(pack.projectId, pack.generation)])\n', '']],
+      },
+    ],
+  },
+  {
+    name: 'a plan that was made while its project was removed stays',
+    fault: 'a plan was stored behind the sweep of its project, and stayed for ever',
+    path: PLANS,
+    replace: [
+      ['if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))', 'if (project.generation < 0)'],
+    ],
+  },
+  {
+    name: 'a tombstone that a crash cut short stays',
+    fault: 'a crash in the removal of a project left half a tombstone, which nobody wrote again',
+    path: 'src/store/upkeep/tombstone.ts',
+    replace: [
+      [
+        "if (error instanceof StowageError && error.code === 'corrupt_data') return false",
+        "if (error instanceof StowageError && error.code === 'corrupt_data') return true",
+      ],
+    ],
+  },
+  {
+    name: 'what a dead server committed waits for a restart',
+    fault: 'an upload whose server died stayed invisible in part until some server was restarted',
+    path: 'src/store/upkeep/pending-watch.ts',
+    replace: [['const WAITING_MS_MAX = 60_000', 'const WAITING_MS_MAX = Infinity']],
+  },
+  {
+    name: 'the commit of a pack does not look at the mark of its blob',
+    fault: 'a server that slept through a sweep committed a pack whose blob was gone',
+    path: COMMITTER,
+    replace: [['const isBlob = record.inline === undefined', 'const isBlob = record.packId.length === 0']],
+  },
+  {
+    name: 'the mark of a blob goes with it',
+    fault: 'a server that slept for longer than the mark stood committed a pack whose blob was gone',
+    path: SWEEP,
+    replace: [
+      [
+        'await this.#parts.records.commit({ put, expect: some.map(({ key, value }) => ({ key, value })) })',
+        'await this.#parts.records.commit({ remove: put.map(({ key }) => key) })',
+      ],
+    ],
+  },
+  {
+    name: 'a commit that lost its answer counts as refused',
+    fault: 'a blob was removed after a commit that failed, though the commit had been made',
+    path: COMMITTER,
+    replace: [['if (await this.#isCommitted(pack)) return { ok: true }\n', '']],
+    also: [
+      {
+        path: 'src/store/ingest/ingest.ts',
+        replace: [
+          [
+            'if (error instanceof StowageError && REFUSED.has(error.code))',
+            'if (error instanceof Error || REFUSED.size === 0)',
+          ],
+        ],
+      },
+    ],
+  },
+  {
+    name: 'ids that were written once more for freed objects stay',
+    fault: 'a server that slept while it applied a pack wrote records of objects that had been freed meanwhile',
+    path: COMMITTER,
+    replace: [
+      [
+        'if (written.has(ordinal) && !isHere) stray.push',
+        'if (written.has(ordinal) && !isHere && ordinal < 0) stray.push',
+      ],
+    ],
+  },
+  {
+    name: 'plans that name freed objects serve on',
+    fault: 'a download by an old plan sent objects that a collection had freed',
+    path: 'src/store/plan/plan-layout.ts',
+    replace: [
+      ['if (wanted.without(owned).without(condemned ?? Bitmap.empty(objects)).count > 0) return false\n', ''],
+      [
+        'if (owned === undefined || retiredAt !== 0) continue\n',
+        'if (owned === undefined || retiredAt !== 0 || condemned === wanted || objects < 0) continue\n',
+      ],
+    ],
+  },
+  {
+    name: 'a pin does not revive what is condemned',
+    fault: 'a pin was acknowledged, and a collection under way freed what it needed',
+    path: 'src/store/records/change-objects.ts',
+    replace: [
+      [
+        "record?.state === 'condemned' ? { ...record, state: 'live', epoch } : 'keep'",
+        "record?.state === 'condemned' && epoch < 0 ? { ...record, state: 'live', epoch } : 'keep'",
+      ],
+    ],
+  },
+  {
+    name: 'a pin whose closure loses a merged pack is damage',
+    fault: 'packs went between finding the closure of a pin and looking at them, and the pin was refused as damaged',
+    path: 'src/store/collect/revival.ts',
+    replace: [['if (project.layout !== before.layout) throw new OutdatedViewError()\n', '']],
+  },
+  {
+    name: 'a walk that packs were moved away from does not begin again',
+    fault: 'a download failed because packs were merged and dropped while it was chosen',
+    path: 'src/store/closure/shared-walks.ts',
+    replace: [['const WALKS_MAX = 3', 'const WALKS_MAX = 1']],
+  },
+  {
+    name: 'a download that meets the sweep of its project is damage',
+    fault: 'a download of a project that was removed meanwhile reported that data is damaged',
+    path: CATALOG,
+    replace: [
+      [
+        'if (await this.#isRemoved(project)) throw removedWhileRead()\n    if (await this.#isOutdated(project)) throw',
+        'if (await this.#isOutdated(project)) throw',
+      ],
+    ],
+  },
+  {
+    name: 'a pack that went with its project is damage',
+    fault: 'a pack of a removed project that could not be applied any more was reported as damaged',
+    path: 'src/store/upkeep/recovery.ts',
+    replace: [
+      [
+        'throw isRemoved(head, pack.generation) ? projectRemoved() : error',
+        'throw isRemoved(head, -1) && pack.generation < 0 ? projectRemoved() : error',
+      ],
+    ],
+  },
+  {
+    name: 'a reindex takes a full disk for damage',
+    fault: 'a reindex told damage where the disk was full, and went on without the data',
+    path: 'src/store/upkeep/finding.ts',
+    replace: [["(error.isRetryable || error.code === 'storage_full')", 'error.isRetryable']],
+  },
+  {
+    name: 'a reindex takes a tombstone that a crash cut short for damage',
+    fault: 'a reindex told damage where a removal had been cut short',
+    path: 'src/store/upkeep/reindex-find.ts',
+    replace: [
+      [
+        "yield (await isCutShort(blobs, name, size)) ? { ...finding, severity: 'note' } : finding",
+        "yield (await isCutShort(blobs, name, -1 + size)) && size < 0 ? { ...finding, severity: 'note' } : finding",
+      ],
+    ],
+  },
+  {
+    name: 'the checksum of tables begins anew at an empty part',
+    fault: 'a section with an empty table lost the checksum of its other tables',
+    path: 'src/store/pack/pack-format.ts',
+    replace: [
+      [
+        'for (const part of payload) if (part.length > 0) crc = crc32(part, crc)',
+        'for (const part of payload) crc = crc32(part, crc)',
+      ],
+    ],
+  },
+]

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
+import { AnswerMemory } from '../../src/memory/answer-memory.ts'
+import { MB } from '../../src/limits.ts'
+import type { Segment } from '../../src/store/pack/segment.ts'
+import { SegmentReader } from '../../src/store/pack/segment-reader.ts'
+import { asyncOf, never } from './support.ts'
+
+const BLOB = 'p/demo/pack'
+const SEGMENT_BYTES = 3_000
+const SEGMENTS = 5_000
+/** As many as a plan gives at a time. */
+const BATCH = 64
+const content: Buffer = randomBytes(SEGMENT_BYTES * SEGMENTS)
+
+function segments(): Segment[][] {
+  const all = Array.from({ length: SEGMENTS }, (_, at): Segment => {
+    const [start, end] = [at * SEGMENT_BYTES, (at + 1) * SEGMENT_BYTES]
+    const storedCrc32 = crc32(content.subarray(start, end))
+    return { source: { blob: BLOB }, start, end, rawBytes: 0, rawCrc32: 0, storedCrc32, objects: 1, idBytes: 32 }
+  })
+  return Array.from({ length: Math.ceil(SEGMENTS / BATCH) }, (_, at) => all.slice(at * BATCH, (at + 1) * BATCH))
+}
+
+/** The sizes of the reads, when everything is read from a store that prefers reads of this size. */
+async function readSizes(readBytesPreferred: number, memoryBytes: number): Promise<number[]> {
+  const { blobs } = memoryBackend()
+  await blobs.put(BLOB, asyncOf([content]))
+  const sizes: number[] = []
+  const counting = {
+    ...blobs,
+    readBytesPreferred,
+    read: (name: string, start: number, end: number) => {
+      sizes.push(end - start)
+      return blobs.read(name, start, end)
+    },
+  }
+  const memory = new AnswerMemory(memoryBytes)
+  const buffers = memory.open()
+  const hash: Buffer[] = []
+  const reader = new SegmentReader(counting, memory, REAL_ENVIRONMENT)
+  for await (const bytes of reader.stored(segments(), { signal: never, buffers }, () => true))
+    hash.push(Buffer.from(bytes))
+  buffers.end()
+  assert.ok(Buffer.concat(hash).equals(content), 'every byte, in order')
+  assert.equal(memory.heldBytes, 0)
+  return sizes
+}
+
+test('neighbouring segments are gathered into reads of the size that the blob store prefers', async () => {
+  const large = await readSizes(4 * MB, 256 * MB)
+  assert.equal(large.length, Math.ceil(content.length / (4 * MB)))
+  const usual = await readSizes(MB, 256 * MB)
+  assert.equal(usual.length, Math.ceil(content.length / MB))
+})
+
+test('the memory of responses bounds the reads, whatever the blob store prefers', async () => {
+  const memoryBytes = 8 * MB
+  const sizes = await readSizes(4 * MB, memoryBytes)
+  assert.ok(
+    Math.max(...sizes) <= memoryBytes / 4,
+    `the largest of ${sizes.length} reads had ${Math.max(...sizes)} bytes`,
+  )
+  assert.ok(sizes.length < 40, `${sizes.length} reads for ${content.length} bytes`)
+})
