@@ -40,10 +40,7 @@ export function describeRow(row: Row): string {
   )
   const others = (['serverCpuSecondsPerGb', 'firstByteMs', 'p99Ms', 'serverPeakResidentMb', 'healthP99Ms'] as const)
     .filter((name) => name !== row.headline && row.figures[name] !== undefined)
-    .map(
-      (name) =>
-        `${FIGURES[name].title.replace(' for each GB of JSON', '')} ${formatFigure(name, row.figures[name]?.median ?? 0)}`,
-    )
+    .map((name) => `${FIGURES[name].title} ${formatFigure(name, row.figures[name]?.median ?? 0)}`)
   return [`${formatFigure(row.headline, own.median)}${range}`, ...references, ...others].join('; ')
 }
 

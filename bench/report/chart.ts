@@ -10,13 +10,13 @@ export interface Bar {
 }
 
 const WIDTH = 900
-const LABEL_WIDTH = 380
+const LABEL_WIDTH = 420
 const VALUE_WIDTH = 110
 const BAR_HEIGHT = 18
 const GAP = 8
 /** A gap before the bars of the next row, so that a row and its references are seen as one group. */
 const GROUP_GAP = 10
-const LABEL_CHARACTERS_MAX = 58
+const LABEL_CHARACTERS_MAX = 60
 
 /** Horizontal bars from 0 to the median, with a line from the least to the greatest value. Colours come from the page. */
 export function barChart(bars: readonly Bar[], description: string): string {

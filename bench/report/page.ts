@@ -173,7 +173,9 @@ function figuresTable(rows: readonly Row[]): string {
 
 function noise({ noise: { stealShare, othersShare, attempts } }: Row): string {
   const share = stealShare + othersShare
-  return share < 0.05 ? '' : `<small>others used ${Math.round(share * 100)} % (${attempts} attempts)</small>`
+  return share < 0.05
+    ? ''
+    : `<small>others used ${Math.round(share * 100)} %${attempts === 1 ? '' : `, best of ${attempts} attempts`}</small>`
 }
 
 function rowName({ title, dataset }: Row): string {

@@ -14,8 +14,6 @@ import { closureBytes, type ServerLife } from './server.ts'
 
 /** The objects of a root that a client has from an earlier download. */
 interface Downloaded {
-  /** No upload was under way: what its root leads to cannot have come later, unless a later upload brought it. */
-  readonly isQuiet: boolean
   readonly span: Span
   readonly texts: ReadonlyMap<string, string>
   readonly closureDigest: string | undefined
@@ -79,10 +77,7 @@ export class SimulatedClient {
     const have =
       had === undefined
         ? undefined
-        : {
-            id: haveRootId as string,
-            ...(planned.index % 2 === 0 && had.isQuiet ? {} : { digest: had.closureDigest ?? NO_DIGEST }),
-          }
+        : { id: haveRootId as string, ...(planned.index % 2 === 0 ? {} : { digest: had.closureDigest ?? NO_DIGEST }) }
     const selected: { closureDigest?: string | undefined } = {}
     let texts: Map<string, string>
     try {
@@ -105,13 +100,7 @@ export class SimulatedClient {
     if (form === 'deltas' && !isOfOneProject) return
     const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
     oracle.sawClosure(rootId, undone, isOfOneProject ? base : undefined, span)
-    if (have === undefined)
-      this.#downloaded.set(rootId, {
-        span,
-        texts: undone,
-        closureDigest: selected.closureDigest,
-        isQuiet: oracle.isQuiet(span),
-      })
+    if (have === undefined) this.#downloaded.set(rootId, { span, texts: undone, closureDigest: selected.closureDigest })
   }
 
   async lookUp({ kind, ids }: PlannedLookUp, { project, oracle, signal }: Destination): Promise<void> {

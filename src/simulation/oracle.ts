@@ -126,11 +126,6 @@ export class ProjectOracle {
     return this.#removals.some(({ end }) => end > start)
   }
 
-  /** Whether every upload that began before the end of this span was acknowledged before its start. */
-  isQuiet({ start, end }: Span): boolean {
-    return this.#uploads.every((upload) => upload.start > end || (upload.end < start && upload.outcome !== 'unknown'))
-  }
-
   /** Whether a removal may have come after the beginning of one and before the end of the other. */
   isRemovedWithin(earlier: Span, later: Span): boolean {
     return this.#removals.some(({ start, end }) => end > earlier.start && start < later.end)

@@ -195,7 +195,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       const location = locations[i]
       const root = location === undefined ? undefined : { project, rootId: id, location, party }
       const closure = root === undefined ? undefined : await this.#closureOf(root, signal)
-      const outcome = haveOutcome(closure, digest, await this.#isMerged(project, location))
+      const outcome = haveOutcome(closure, digest, await this.#isLast(project, location))
       outcomes.push({ id, outcome })
       if (closure === undefined || outcome !== 'subtracted') continue
       await memory?.hold(closure.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length, 0))
@@ -205,10 +205,11 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return { outcomes, closures }
   }
 
-  async #isMerged(project: ProjectView, location: ObjectLocation | undefined): Promise<boolean> {
+  /** Whether the object became visible after all that was uploaded before. */
+  async #isLast(project: ProjectView, location: ObjectLocation | undefined): Promise<boolean> {
     if (location === undefined) return false
     const { record } = await this.#parts.catalog.pack(project, location.sequence)
-    return record.sources.length > 0
+    return record.lastOrdinals.includes(location.ordinal)
   }
 
   /** The closure of a root, from its plan if it has one; `undefined` when the root is not held. */
@@ -255,13 +256,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
 function haveOutcome(
   closure: Closure | undefined,
   digest: string | undefined,
-  isMerged: boolean,
+  isLast: boolean,
 ): HaveOutcome['outcome'] {
   if (closure === undefined) return 'unknown'
   if (digest !== undefined) return closure.digest === digest ? 'subtracted' : 'digest-mismatch'
-  // The number of a merged pack does not tell what arrived before what.
-  if (isMerged) return 'incomplete'
-  return isCompleteSinceRoot(closure) ? 'subtracted' : 'incomplete'
+  // Otherwise the client may have downloaded it while something was not visible yet, though its pack has a lower number.
+  return isLast && isCompleteSinceRoot(closure) ? 'subtracted' : 'incomplete'
 }
 
 /** Names the subtracted closures, so that a plan is reused only for the same ones. */

@@ -6,14 +6,14 @@ import { isGone, type PinnedModels } from './pinned-models.ts'
 export type Upkeep = 'collection' | 'compaction'
 
 /**
- * Uploads and upkeep go on side by side until the server dies, as it was told to. Then it is started again. Throws
- * whatever failed for another reason.
+ * Uploads and upkeep go on side by side until the server dies, so many changes of its storage after the upkeep began.
+ * Then it is started again. Throws whatever failed for another reason.
  */
 export async function workUntilItDies(
   server: KillableServer,
   models: PinnedModels,
   project: Project,
-  upkeep: Upkeep,
+  { upkeep, changes }: { readonly upkeep: Upkeep; readonly changes: number },
 ): Promise<void> {
   let step: Promise<void> = Promise.resolve()
   const uploads = async (): Promise<void> => {
@@ -23,13 +23,17 @@ export async function workUntilItDies(
     }
   }
   const upkeeps = async (): Promise<void> => {
-    for (;;) {
+    for (let passes = 0; ; passes++) {
       for (let epochs = 0; epochs < 2; epochs++) {
         await server.call('advanceEpochs', 1)
         // The grace is one epoch, and an upload with its pin may not take longer.
         await step
       }
+      const dies = (by: Upkeep): Promise<void> =>
+        passes === 0 && by === upkeep ? server.call('dieAfter', changes) : Promise.resolve()
+      await dies('collection')
       await server.call('collect', project.id)
+      await dies('compaction')
       if (upkeep === 'compaction') await server.call('compact', project.id, { all: true })
     }
   }

@@ -7,7 +7,18 @@ import { asGuarded } from '../../src/storage/guard.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import { objectKeyMaker } from '../../src/store/records/keys.ts'
 import { decodeObjectRecord, encodeObjectRecord } from '../../src/store/records/object-record.ts'
-import { faulty, gate, hooked, type Image, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
+import {
+  faulty,
+  gate,
+  hooked,
+  type Image,
+  imageOf,
+  noFault,
+  putBlob,
+  putRecord,
+  restore,
+  writesIds,
+} from './failures.ts'
 import { randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { assertSound, batchesOf, collected, download, findingsOf, type Made, never, openStore, put } from './support.ts'
 
@@ -25,7 +36,7 @@ async function everything(): Promise<Image> {
   let isSweeping = true
   const { store } = await openStore(
     hooked(inner, async (call, key, work) => {
-      if (call === 'insertMany' && key.endsWith('\0unapplied\0')) {
+      if (writesIds(call, key) && key.endsWith('\0unapplied\0')) {
         reached.open()
         await blocked.opened
       }

@@ -5,7 +5,7 @@ import { divideMemory } from '../../src/memory/service-memory.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import { faulty, gate, hooked, noFault } from './failures.ts'
+import { faulty, gate, hooked, noFault, writesIds } from './failures.ts'
 import { type GraphOptions, Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import {
@@ -252,7 +252,7 @@ test('a caller after an acknowledged upload sees all of it, even during another 
     let isApplying = false
     const { store } = await openStore(
       hooked(memoryBackend(), async (call, key, work) => {
-        if (call === 'insertMany' && key.endsWith('\0child\0')) {
+        if (writesIds(call, key) && key.endsWith('\0child\0')) {
           isApplying = true
           await applying.opened
         }

@@ -51,6 +51,11 @@ export function faulty(backend: StorageBackend, fault: Fault): StorageBackend {
  */
 export type Around = <T>(call: string, detail: string, work: () => Promise<T>) => Promise<T>
 
+/** Whether a call makes objects visible: those of a pack, or the last of them with the note that it is applied. */
+export function writesIds(call: string, key: string): boolean {
+  return (call === 'insertMany' || call === 'commit') && key.startsWith('o\0')
+}
+
 export function hooked(backend: StorageBackend, around: Around): StorageBackend {
   const { records, blobs } = backend
   const first = (keys: readonly Uint8Array[]): string =>

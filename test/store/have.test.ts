@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { HaveRoot } from '../../src/object/graph-store.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { gate, hooked, writesIds } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded } from './graphs.ts'
-import { assertSound, download, type Made, type Opened, openStore, put } from './support.ts'
+import { assertSound, download, type Made, type Opened, openStore, put, until } from './support.ts'
 
 interface Versions {
   readonly opened: Opened
@@ -138,7 +140,7 @@ test('a later claim changes the old closure', async () => {
     { id: 'old', __closure: { claimed: 1 } },
     { id: 'new', children: referTo(['old', 'claimed']) },
   ]
-  await put(opened.store, 'demo', objects)
+  for (const object of objects) await put(opened.store, 'demo', [object])
   oracle.add(objects)
   const made: Versions = { opened, oracle, roots: [] }
   await assertSubtracts(made, 'new', [{ id: 'old' }], ['subtracted'])
@@ -157,4 +159,67 @@ test('objects of other projects are never left out', async () => {
   oracle.add(objects)
   await assertSubtracts({ opened, oracle, roots: [] }, 'a', [{ id: 'c' }], ['unknown'])
   await opened.store.close()
+})
+
+test('without a digest, nothing is left out for a root that was visible before something below it', async () => {
+  const inner = memoryBackend()
+  const applying = gate()
+  let isApplying = false
+  const slow = await openStore(
+    hooked(inner, async (call, key, work) => {
+      if (writesIds(call, key)) {
+        isApplying = true
+        await applying.opened
+      }
+      return work()
+    }),
+  )
+  const opened = await openStore(inner)
+  const child = put(slow.store, 'demo', [{ id: 'child' }])
+  await until(() => isApplying)
+  // The child has a lower number than the root, and nobody can see it yet.
+  await put(opened.store, 'demo', [{ id: 'root', children: referTo(['child']) }])
+  const early = await download(opened.store, 'demo', 'root')
+  assert.deepEqual(early?.missing, ['child'])
+  applying.open()
+  await child
+  await put(opened.store, 'demo', [{ id: 'newer', children: referTo(['root', 'child']) }])
+  const bare = await download(opened.store, 'demo', 'newer', [{ id: 'root' }])
+  assert.deepEqual(bare?.have, [{ id: 'root', outcome: 'incomplete' }])
+  assert.equal(bare.lines.length, 3)
+  // The newer root came when everything else was there.
+  const newest = await download(opened.store, 'demo', 'newer', [{ id: 'newer' }])
+  assert.deepEqual(newest?.have, [{ id: 'newer', outcome: 'subtracted' }])
+  await Promise.all([slow.store.close(), opened.store.close()])
+  await assertSound(inner)
+})
+
+test('without a digest, nothing is left out for a root that another object of its pack refers to, or that was there before', async () => {
+  const inner = memoryBackend()
+  const opened = await openStore(inner)
+  const outcome = async (id: string): Promise<string | undefined> =>
+    (await download(opened.store, 'demo', 'top', [{ id }]))?.have?.[0].outcome
+  await put(opened.store, 'demo', [
+    { id: 'top', children: referTo(['middle']) },
+    { id: 'middle', children: referTo(['leaf']) },
+    { id: 'leaf' },
+  ])
+  assert.equal(await outcome('middle'), 'incomplete')
+  assert.equal(await outcome('top'), 'subtracted')
+  // The record of the last object is written by another upload just before the pack is applied.
+  let isFirst = true
+  const late = await openStore(
+    hooked(inner, async (call, key, work) => {
+      if (writesIds(call, key) && key.endsWith('\0both\0') && isFirst) {
+        isFirst = false
+        await put(opened.store, 'demo', [{ id: 'both', from: 'the other' }])
+      }
+      return work()
+    }),
+  )
+  const result = await put(late.store, 'demo', [{ id: 'both' }])
+  assert.deepEqual([result.inserted, result.differing], [0, 1])
+  assert.equal((await download(opened.store, 'demo', 'both'))?.lines.length, 1)
+  await Promise.all([late.store.close(), opened.store.close()])
+  await assertSound(inner)
 })

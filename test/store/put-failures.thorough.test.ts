@@ -220,10 +220,11 @@ test('a commit whose answer is lost is found to be made, and a repeat counts not
   const { store } = await openStore(inner, { backend: faulty(inner, fault) })
   await store.idle()
   const firstCall = fault.log.length
-  // getMany of the objects, getMany of the project, the commit: it is done, and its answer is lost.
-  Object.assign(fault, { calls: 0, at: 2, isDone: true })
+  const commitCall = 3
+  // getMany of the objects, getMany of the project, the range of pending packs, the commit: it is done, and its answer is lost.
+  Object.assign(fault, { calls: 0, at: commitCall, isDone: true })
   const first = await put(store, 'demo', SMALL)
-  assert.equal(fault.log[firstCall + 2], 'commit')
+  assert.equal(fault.log[firstCall + commitCall], 'commit')
   assert.equal(first.inserted, SMALL.length)
   fault.at = undefined
   const again = await put(store, 'demo', SMALL)

@@ -80,6 +80,7 @@ function some(...numbers: number[]): Bitmap {
 const PACKS: readonly PackRecord[] = [
   PACK,
   { ...PACK, state: 'applied', owned: Bitmap.full(10) },
+  { ...PACK, lastOrdinals: [0, 9] },
   { ...PACK, state: 'applied', owned: Bitmap.empty(10) },
   { ...PACK, state: 'applied', owned: some(0, 3, 9), condemned: some(1, 2), reached: some(3) },
   { ...PACK, state: 'merging', sources: [1, 2, 2 ** 40], activeAt: 2 ** 33 },

@@ -4,7 +4,7 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
 import { createPackStore } from '../../src/store/pack-store.ts'
-import { type Fault, faulty, hooked, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
+import { type Fault, faulty, hooked, imageOf, noFault, putBlob, putRecord, restore, writesIds } from './failures.ts'
 import { randomGraph, referTo, seeded } from './graphs.ts'
 import {
   heldCount,
@@ -28,8 +28,8 @@ async function crashed(uploads: Readonly<Record<string, readonly Made[]>>): Prom
   const inner = memoryBackend()
   let isCrashed = false
   const { store } = await openStore(
-    hooked(inner, (call, _key, work) => {
-      isCrashed ||= call === 'insertMany'
+    hooked(inner, (call, key, work) => {
+      isCrashed ||= writesIds(call, key)
       return isCrashed ? Promise.reject(new Error('crashed')) : work()
     }),
   )

@@ -7,7 +7,7 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { headKey, packKey } from '../../src/store/records/keys.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
-import { faulty, gate, hooked, imageOf, noFault, putBlob, putRecord } from './failures.ts'
+import { faulty, gate, hooked, imageOf, noFault, putBlob, putRecord, writesIds } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
 import { sweepForDays } from './sweeping.ts'
 import {
@@ -269,8 +269,8 @@ test('a committed pack that was not applied is applied', async () => {
   const inner = memoryBackend()
   let isCrashed = false
   const crashing = await openStore(
-    hooked(inner, (call, _detail, work) => {
-      isCrashed ||= call === 'insertMany'
+    hooked(inner, (call, key, work) => {
+      isCrashed ||= writesIds(call, key)
       return isCrashed ? Promise.reject(new Error('crashed')) : work()
     }),
   )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { gate, hooked } from './failures.ts'
+import { gate, hooked, writesIds } from './failures.ts'
 import { assertRight, filled, GRAPH, ROOT } from './planned.ts'
 import {
   assertSound,
@@ -122,8 +122,8 @@ test('a living server applies what a dead one committed, within 90 s and without
   const living = await openStore(inner, { environment: time.environment })
   let isDead = false
   const dying = await openStore(
-    hooked(inner, (call, _detail, work) => {
-      isDead ||= call === 'insertMany'
+    hooked(inner, (call, key, work) => {
+      isDead ||= writesIds(call, key)
       return isDead ? new Promise<never>(() => undefined) : work()
     }),
   )
@@ -149,8 +149,8 @@ test('a pack that cannot be applied is reported once, and keeps no other from be
   const inner = memoryBackend()
   const isCut = { now: false }
   const dying = await openStore(
-    hooked(inner, (call, _detail, work) => {
-      isCut.now ||= call === 'insertMany'
+    hooked(inner, (call, key, work) => {
+      isCut.now ||= writesIds(call, key)
       return isCut.now ? Promise.reject(new Error('cut off')) : work()
     }),
   )

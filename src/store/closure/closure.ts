@@ -55,8 +55,8 @@ export function placesDigest(packs: readonly PackSelection[]): string {
 }
 
 /**
- * Whether the closure has not changed since its root arrived: nothing is missing, and no part of it arrived later than
- * the root. Only then does a client that downloaded the root certainly have all of it.
+ * Whether nothing is missing, and no part of the closure lies in a later pack than the root. If the root became visible
+ * after all earlier packs too (`lastOrdinals`), a client that downloaded it certainly has all of it.
  */
 export function isCompleteSinceRoot({ root, packs, missing }: Closure): boolean {
   const last = packs.at(-1)

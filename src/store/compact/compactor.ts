@@ -8,11 +8,12 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
-import type { Pack } from '../records/pack-catalog.ts'
+import { type Pack, onlyIfDamaged } from '../records/pack-catalog.ts'
 import type { ProjectView, StoredProject } from '../records/project-view.ts'
 import { decodePackRecord, isActive, isRetired, type PackRecord } from '../records/pack-record.ts'
 import { viewProject } from '../records/projects.ts'
 import { type BeginParts, beginMerge } from './begin-merge.ts'
+import { DamagedPacks } from './damaged-packs.ts'
 import { dropRetired } from './drop-retired.ts'
 import { choosePacks, type PackSize } from './choose.ts'
 import { finishMerge } from './finish-merge.ts'
@@ -32,9 +33,12 @@ export interface CompactorParts extends Omit<BeginParts, 'deflate' | 'memory' | 
   readonly budget: MemoryBudget
   readonly closureOf: (projectId: string, rootId: string, signal: AbortSignal) => Promise<Closure | undefined>
   readonly plans: PlanUpkeep
+  /** Called for each damaged pack that a merge leaves as it is. */
+  readonly onError: (error: unknown) => void
 }
 
 interface ActivePack extends PackSize {
+  readonly packId: string
   /** The epoch of the merge that made it. */
   readonly mergedAt: number
 }
@@ -56,9 +60,11 @@ interface Compacting {
 /** Merges the packs of projects. */
 export class PackCompactor implements GraphCompactor {
   readonly #parts: CompactorParts
+  readonly #damaged: DamagedPacks
 
   constructor(parts: CompactorParts) {
     this.#parts = parts
+    this.#damaged = new DamagedPacks(parts)
   }
 
   async compact(projectId: string, roots: ReadRoots, options: CompactOptions): Promise<CompactionReport | undefined> {
@@ -80,7 +86,11 @@ export class PackCompactor implements GraphCompactor {
       if (chosen === undefined) break
       const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
       progress.storedBytesTotal += bytes
-      const outcome = await this.#merge(chosen, compacting).catch(storageFull)
+      const outcome = await this.#merge(chosen, compacting).catch((error: unknown) =>
+        this.#failed(error, chosen, signal),
+      )
+      // The others are merged without the damaged ones.
+      if (outcome === 'damaged') continue
       packs = await this.#packs(projectId, signal)
       if (outcome === 'storageFull') stopped = outcome
       if (outcome !== 'merged') break
@@ -99,6 +109,18 @@ export class PackCompactor implements GraphCompactor {
       retiredBytes: packs.retiredBytes,
       stopped,
     }
+  }
+
+  /** Nothing of such a merge stays; the packs are as they were. */
+  async #failed(
+    error: unknown,
+    { packs }: { readonly packs: readonly Pack[] },
+    signal: AbortSignal,
+  ): Promise<'storageFull' | 'damaged'> {
+    if (isServiceError(error) && error.code === 'storage_full') return 'storageFull'
+    onlyIfDamaged(error)
+    if (await this.#damaged.find(packs, signal)) return 'damaged'
+    throw error
   }
 
   /** Ends the merge that is under way in a project, if there is one. */
@@ -138,7 +160,9 @@ export class PackCompactor implements GraphCompactor {
     const { catalog, epoch } = this.#parts
     if (project === undefined) return undefined
     const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
-    const old = active.filter(({ sequence, mergedAt }) => sequence <= last && mergedAt <= mergedBefore)
+    const old = active.filter(
+      ({ sequence, packId, mergedAt }) => sequence <= last && mergedAt <= mergedBefore && !this.#damaged.has(packId),
+    )
     const packs: Pack[] = []
     const chosen = choosePacks(old, { all })
     for (let first = 0; first < chosen.length; first += PACKS_READ_AT_ONCE) {
@@ -181,7 +205,7 @@ export class PackCompactor implements GraphCompactor {
     const newest = newestOfGroups(await newestFirst(records, project, roots, signal)).slice(0, CLOSURES_MAX)
     const closures: (readonly PackSelection[])[] = []
     for (const { root } of newest) {
-      const closure = await closureOf(project.projectId, root.rootObjectId, signal)
+      const closure = await closureOf(project.projectId, root.rootObjectId, signal).catch(onlyIfDamaged)
       if (closure !== undefined) closures.push([rootOf(closure)], closure.packs)
     }
     return closures
@@ -206,10 +230,11 @@ export class PackCompactor implements GraphCompactor {
 }
 
 function activePack(sequence: number, record: PackRecord): ActivePack {
-  const { objects, packBytes, owned, condemned, sources, epoch } = record
+  const { packId, objects, packBytes, owned, condemned, sources, epoch } = record
   const liveObjects = (owned?.count ?? 0) + (condemned?.count ?? 0)
   const liveBytes = objects === 0 ? 0 : Math.round((packBytes * liveObjects) / objects)
-  return { sequence, objects, liveObjects, packBytes, liveBytes, mergedAt: sources.length === 0 ? -Infinity : epoch }
+  const mergedAt = sources.length === 0 ? -Infinity : epoch
+  return { sequence, packId, objects, liveObjects, packBytes, liveBytes, mergedAt }
 }
 
 function measured(packs: readonly PackSize[]): { readonly packs: number; readonly storedBytes: number } {
@@ -228,10 +253,4 @@ function rootOf({ root: { sequence, ordinal }, packs }: Closure): PackSelection 
 function once(read: ReadRoots): ReadRoots {
   let reading: ReturnType<ReadRoots> | undefined
   return () => (reading ??= read())
-}
-
-/** Nothing of such a merge stays; the packs are as they were. */
-function storageFull(error: unknown): 'storageFull' {
-  if (isServiceError(error) && error.code === 'storage_full') return 'storageFull'
-  throw error
 }

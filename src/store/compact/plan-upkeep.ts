@@ -65,7 +65,7 @@ export class PlanUpkeep {
     for (const held of [...newest, ...roots.filter((root) => !newest.has(root))]) {
       const { rootObjectId } = held.root
       if (!planned.has(rootObjectId) || bytesLeft < 0) continue
-      await replan(projectId, rootObjectId, signal)
+      await replan(projectId, rootObjectId, signal).catch(onlyIfDamaged)
       if (!newest.has(held)) bytesLeft -= await this.#planBytes(project, rootObjectId)
     }
     for (const plan of outdated) await this.#drop(projectId, plan)

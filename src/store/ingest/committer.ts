@@ -5,6 +5,7 @@ import { DIFFERING_IDS_MAX, type ProjectTotals } from '../../object/graph-store.
 import type { BlobStore, Change, CommitResult, Entry, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { linePlaces } from '../pack/line-places.ts'
+import { unreferencedOrdinals } from '../pack/pack-builder.ts'
 import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { changeObjects } from '../records/change-objects.ts'
 import { condemnedBlobKey, headKey, objectKeyMaker, packBlobName, packKey, pendingKey } from '../records/keys.ts'
@@ -12,8 +13,8 @@ import { LOOKUP_KEYS } from '../records/locator.ts'
 import { afterLostTry, areAsExpected } from '../records/lost-try.ts'
 import { LoweredTotals } from '../records/lowered-totals.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from '../records/object-record.ts'
-import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
-import { garbageEntry, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
+import { decodePackRecord, encodePackRecord, LAST_ORDINALS_MAX, type PackRecord } from '../records/pack-record.ts'
+import { firstPending, garbageEntry, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
 import { encodeHead, encodeMark, encodeTotals } from '../records/records.ts'
 import {
   addTotals,
@@ -69,19 +70,23 @@ export class Committer {
     record: PackRecord,
     counted: { readonly tables: PackTables; readonly quota: QuotaReservation | undefined },
   ): Promise<CommittedPack> {
-    const added = packTotals(record, counted.tables)
+    const { tables, quota } = counted
+    const unreferenced = unreferencedOrdinals(tables)
+    const last = unreferenced.length > LAST_ORDINALS_MAX ? [] : unreferenced
+    const added = packTotals(record, tables)
     return this.#parts.turns.run(projectId, () =>
-      this.#commitNext({ projectId, generation, record }, added, counted.quota),
+      this.#commitNext({ projectId, generation, record }, { added, last, quota }),
     )
   }
 
-  async #commitNext(
-    pack: Omit<CommittedPack, 'sequence'>,
-    added: ProjectTotals,
-    quota: QuotaReservation | undefined,
-  ): Promise<CommittedPack> {
-    const { projectId, generation, record } = pack
-    let read = await readHeadAndTotals(this.#parts, { projectId, generation })
+  async #commitNext(pack: Omit<CommittedPack, 'sequence'>, { added, last, quota }: PackFacts): Promise<CommittedPack> {
+    const { projectId, generation } = pack
+    const [headAndTotals, pending] = await Promise.all([
+      readHeadAndTotals(this.#parts, { projectId, generation }),
+      firstPending(this.#parts.records, { projectId, generation }),
+    ])
+    let read = headAndTotals
+    let record = pending === undefined ? { ...pack.record, lastOrdinals: last } : pack.record
     for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
       const { key, bytes, head, totals, expectation } = read
       if (writingGeneration(head) !== generation) throw projectRemoved()
@@ -96,10 +101,12 @@ export class Committer {
         { key: expectation.key, value: encodeTotals(expectation.key, addTotals(totals, added)) },
       ]
       const expect = [{ key, value: bytes }, expectation, { key: recordKey, value: undefined }]
-      const result = await this.#commitPack({ ...pack, sequence }, { put, expect })
+      const result = await this.#commitPack({ projectId, generation, record, sequence }, { put, expect })
       if (result.ok) return { projectId, generation, sequence, record }
       const [headBytes, totalsBytes] = await afterLostTry(this.#parts, { expect, conflicts: result.conflicts, tries })
       read = await readHeadAndTotals(this.#parts, { projectId, generation }, [headBytes, totalsBytes])
+      // Another pack may have been committed, and not be applied yet.
+      record = pack.record
     }
     throw new StowageError(
       'overloaded',
@@ -136,23 +143,38 @@ export class Committer {
    * if another pack holds an id, that one wins, unless the object is condemned.
    */
   async apply(pack: CommittedPack, tables: PackTables): Promise<AppliedPack> {
-    const owned = Bitmap.full(pack.record.objects)
-    const written = Bitmap.empty(pack.record.objects)
-    let differing = 0
-    const differingIds: string[] = []
+    const { objects, lastOrdinals } = pack.record
+    const wrote = {
+      tables,
+      owned: Bitmap.full(objects),
+      written: Bitmap.empty(objects),
+      differing: 0,
+      differingIds: [],
+    }
     for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
       const own = objectEntries(pack, tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))
-      const held = await this.#write(pack, own)
-      for (const [i, record] of held.entries()) {
-        if (record === undefined) written.add(first + i)
-        if (record === undefined || record.sequence === pack.sequence) continue
-        owned.delete(first + i)
-        if (own[i].record.textBytes === record.textBytes && own[i].record.textCrc32 === record.textCrc32) continue
-        if (differing++ < DIFFERING_IDS_MAX) differingIds.push(Buffer.from(own[i].id).toString('utf8'))
-      }
+      const others = own.filter(({ record }) => !lastOrdinals.includes(record.ordinal))
+      await this.#writeSome(pack, lastOrdinals.length === 0 ? own : others, wrote)
     }
-    const record = await this.#noteApplied(pack, { ...pack.record, state: 'applied', owned }, { tables, written })
-    return { ...pack, record, differing, differingIds }
+    const last = lastOrdinals.flatMap((ordinal) => objectEntries(pack, tables, ordinal, ordinal + 1))
+    const applied = last.length === 0 ? undefined : await this.#noteApplied(pack, pack.record, wrote, last)
+    if (applied !== undefined) return { ...pack, ...wrote, record: applied }
+    await this.#writeSome(pack, last, wrote)
+    const record = await this.#noteApplied(pack, { ...pack.record, lastOrdinals: [] }, wrote, [])
+    return { ...pack, ...wrote, record: record ?? pack.record }
+  }
+
+  async #writeSome(pack: CommittedPack, own: readonly OwnObject[], wrote: Written): Promise<void> {
+    if (own.length === 0) return
+    const held = await this.#write(pack, own)
+    for (const [i, record] of held.entries()) {
+      const { ordinal, textBytes, textCrc32 } = own[i].record
+      if (record === undefined) wrote.written.add(ordinal)
+      if (record === undefined || record.sequence === pack.sequence) continue
+      wrote.owned.delete(ordinal)
+      if (textBytes === record.textBytes && textCrc32 === record.textCrc32) continue
+      if (wrote.differing++ < DIFFERING_IDS_MAX) wrote.differingIds.push(Buffer.from(own[i].id).toString('utf8'))
+    }
   }
 
   /**
@@ -182,9 +204,16 @@ export class Committer {
     return held
   }
 
-  async #noteApplied(pack: CommittedPack, applied: PackRecord, wrote: Written): Promise<PackRecord> {
+  /** Writes the records of the last objects, too. `undefined` if there is one of them already: then nothing is changed. */
+  #noteApplied(
+    pack: CommittedPack,
+    record: PackRecord,
+    wrote: Written,
+    last: readonly OwnObject[],
+  ): Promise<PackRecord | undefined> {
+    const applied: PackRecord = { ...record, state: 'applied', owned: wrote.owned }
     const foreign = foreignTotals(applied, wrote.tables)
-    const note = (): Promise<PackRecord> => this.#noteCounted(pack, applied, wrote, foreign)
+    const note = (): Promise<PackRecord | undefined> => this.#noteCounted(pack, applied, wrote, { foreign, last })
     return foreign.objects === 0 ? note() : this.#parts.turns.run(pack.projectId, note)
   }
 
@@ -192,26 +221,28 @@ export class Committer {
     pack: CommittedPack,
     applied: PackRecord,
     wrote: Written,
-    foreign: ProjectTotals,
-  ): Promise<PackRecord> {
+    { foreign, last }: { readonly foreign: ProjectTotals; readonly last: readonly OwnObject[] },
+  ): Promise<PackRecord | undefined> {
     const { records } = this.#parts
     const key = packKey(pack.projectId, pack.generation, pack.sequence)
     let totals = foreign.objects === 0 ? undefined : await readStoredTotals(records, pack)
     for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
       const lowered = totals === undefined ? [] : changedTotals(totals, (stored) => subtractTotals(stored, foreign))
-      const expect = [
+      const own = [
         { key, value: encodePackRecord(key, pack.record) },
-        ...(totals === undefined ? [] : [totals.expectation]),
+        ...last.map(({ entry }) => ({ key: entry.key, value: undefined })),
       ]
+      const expect = totals === undefined ? own : [...own, totals.expectation]
       const result = await records.commit({
-        put: [{ key, value: encodePackRecord(key, applied) }, ...lowered],
+        put: [...last.map(({ entry }) => entry), { key, value: encodePackRecord(key, applied) }, ...lowered],
         remove: [pendingKey(pack.projectId, pack.generation, pack.sequence)],
         expect,
       })
       if (result.ok) return applied
-      const [record, totalsBytes] = await afterLostTry(this.#parts, { expect, conflicts: result.conflicts, tries })
-      if (!areAsExpected([record], expect.slice(0, 1))) return this.#appliedByAnother(pack, applied, wrote)
-      totals = totals && asStoredTotals(totals.expectation.key, totalsBytes)
+      const found = await afterLostTry(this.#parts, { expect, conflicts: result.conflicts, tries })
+      if (!areAsExpected(found, own.slice(0, 1))) return this.#appliedByAnother(pack, applied, wrote)
+      if (!areAsExpected(found, own)) return undefined
+      totals = totals && asStoredTotals(totals.expectation.key, found[own.length])
     }
     throw new StowageError('overloaded', 'the project is changed by too many at once; try again shortly')
   }
@@ -249,10 +280,21 @@ interface OwnObject {
   readonly entry: Entry
 }
 
+interface PackFacts {
+  readonly added: ProjectTotals
+  /** Objects that shall become visible last. */
+  readonly last: readonly number[]
+  readonly quota: QuotaReservation | undefined
+}
+
 interface Written {
   readonly tables: PackTables
+  /** Objects that no other pack holds. */
+  readonly owned: Bitmap
   /** Objects whose records this call wrote. */
   readonly written: Bitmap
+  differing: number
+  readonly differingIds: string[]
 }
 
 /** What other packs hold of the contents of this one: the commit counted it. */

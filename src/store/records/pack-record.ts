@@ -13,6 +13,9 @@ export type PackState = (typeof PACK_STATES)[number]
 /** Packs that one merge replaces. */
 export const MERGE_SOURCES_MAX = 256
 
+/** Their records are in one commit with that of the pack, also where a commit takes 25 entries. */
+export const LAST_ORDINALS_MAX = 8
+
 export interface PackRecord {
   readonly state: PackState
   /** 32 hex digits: 128 random bits. */
@@ -29,6 +32,11 @@ export interface PackRecord {
   readonly condemned: Bitmap | undefined
   /** Objects that a root reached when the project was last collected. */
   readonly reached: Bitmap | undefined
+  /**
+   * Objects that became visible in one commit, after everything that was uploaded before and all others of the pack:
+   * who saw one of them could see all of that. Those to which no other of the pack refers, and at most `LAST_ORDINALS_MAX`.
+   */
+  readonly lastOrdinals: readonly number[]
   /** The packs that this merged pack replaces; empty for an upload's. */
   readonly sources: readonly number[]
   /** The layout from which a merged pack holds its objects; 0 for an upload's. */
@@ -51,6 +59,7 @@ export function newPackRecord(
     owned: undefined,
     condemned: undefined,
     reached: undefined,
+    lastOrdinals: [],
     sources: [],
     activeAt: 0,
     retiredAt: 0,
@@ -74,6 +83,8 @@ export function encodePackRecord(key: Uint8Array, record: PackRecord): Uint8Arra
   writer.u32(record.objects).u48(record.packBytes).u48(record.tablesStart).u32(record.epoch)
   writer.u48(record.activeAt).u48(record.retiredAt).u48(record.movedTo).u16(record.sources.length)
   for (const sequence of record.sources) writer.u48(sequence)
+  writer.u8(record.lastOrdinals.length)
+  for (const ordinal of record.lastOrdinals) writer.u32(ordinal)
   if (record.inline === undefined) writer.u8(0)
   else writer.u8(1).sized(record.inline)
   writeOwnership(writer, record)
@@ -91,6 +102,7 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
   const epoch = reader.u32()
   const [activeAt, retiredAt, movedTo] = [reader.u48(), reader.u48(), reader.u48()]
   const sources = Array.from({ length: reader.u16() }, () => reader.u48())
+  const lastOrdinals = Array.from({ length: reader.u8() }, () => reader.u32())
   // Not copied: it is most of the value, and records of packs are read often.
   const inline = reader.u8() === 1 ? reader.sized() : undefined
   const ownership = readOwnership(reader, objects)
@@ -102,6 +114,7 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
     tablesStart,
     epoch,
     ...ownership,
+    lastOrdinals,
     sources,
     activeAt,
     retiredAt,

@@ -183,6 +183,7 @@ function asUploaded(record: PackRecord, epoch: number): PackRecord {
     owned: undefined,
     condemned: undefined,
     reached: undefined,
+    lastOrdinals: [],
     activeAt: 0,
     retiredAt: 0,
     movedTo: 0,
