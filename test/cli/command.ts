@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { temporaryFolder } from '../support/folder.ts'
+import { type Ending, temporaryFolder } from '../support/folder.ts'
 
 /** The arguments of `process.execPath` that run the command. */
 export const COMMAND: readonly string[] = [
@@ -56,12 +56,12 @@ export interface RunningServer {
 
 /** `stowage serve` with these options, once it has printed its line. */
 export async function startServer(
-  context: TestContext,
+  context: Ending,
   args: readonly string[],
   env?: NodeJS.ProcessEnv,
 ): Promise<RunningServer> {
   const child = spawnCommand(['serve', '--port', '0', ...args], env)
-  context.after(() => child.kill('SIGKILL'))
+  context.after(() => void child.kill('SIGKILL'))
   const stderr = text(child.stderr)
   const exit = once(child, 'exit') as Promise<[number | null]>
   let stdout = ''

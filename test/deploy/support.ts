@@ -15,7 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { REPOSITORY } from '../../bench/repository.ts'
 import { newDataFolder, startServer, stowage } from '../cli/command.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { type Ending, temporaryFolder } from '../support/folder.ts'
 
 const DEPLOY: string = join(REPOSITORY, 'docs/deploy')
 
@@ -47,7 +47,7 @@ const PATH = `${process.env.PATH}:/usr/sbin`
 
 /** Starts a program and resolves once it listens. It is ended with the test. */
 export async function startProgram(
-  t: TestContext,
+  t: Ending,
   command: readonly [program: string, ...args: string[]],
   { port, env = {} }: { readonly port: number; readonly env?: NodeJS.ProcessEnv },
 ): Promise<void> {

@@ -37,6 +37,12 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
   'docs/automation.md': { '': { by: 'test/processes/function.test.ts' } },
   'docs/backends.md': { js: { by: '.ci/consumer' } },
   'docs/backup.md': { sh: { because: NEEDS_ROOT } },
+  'docs/cluster.md': {
+    sh: {
+      because:
+        'needs several machines; test/engines/cluster.test.ts runs the same commands on three servers of one machine',
+    },
+  },
   'docs/command-line.md': { '': { by: 'test/processes/transcripts.test.ts' } },
   'docs/deploy.md': { sh: { because: NEEDS_ROOT } },
   'docs/benchmark.md': {

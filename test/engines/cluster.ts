@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
-import { freePort } from '../../bench/free-port.ts'
+import { freePort } from './free-port.ts'
 import { type RunningServer, startServer, stowage } from '../cli/command.ts'
-import { startProgram } from '../deploy/support.ts'
-import { temporaryFolder } from '../support/folder.ts'
+import { deployFile, startProgram } from '../deploy/support.ts'
+import { type Ending, temporaryFolder } from '../support/folder.ts'
 import { PostgresEngine } from './postgres-engine.ts'
 import { type S3Engine, startS3Engine } from './s3-engine.ts'
 
@@ -27,11 +26,7 @@ export interface ClusterServer {
   running: RunningServer
 }
 
-export async function startCluster(
-  t: TestContext,
-  serverCount: number,
-  args: readonly string[] = [],
-): Promise<Cluster> {
+export async function startCluster(t: Ending, serverCount: number, args: readonly string[] = []): Promise<Cluster> {
   const [postgres, s3] = await Promise.all([PostgresEngine.start(t), startS3Engine(t)])
   const env = environmentOf(s3)
   const place = placeOf(postgres, s3)
@@ -44,7 +39,7 @@ export async function startCluster(
 
 /** One more server. It keeps nothing of its own but what runs functions. */
 export async function startOne(
-  t: TestContext,
+  t: Ending,
   { place, env }: Pick<Cluster, 'place' | 'env'>,
   args: readonly string[] = [],
 ): Promise<ClusterServer> {
@@ -53,18 +48,21 @@ export async function startOne(
   return { url: (JSON.parse(running.line) as { readonly url: string }).url, running }
 }
 
-/** nginx in front of all servers, each request to the next one. */
-export async function startBalancer(t: TestContext, { servers }: Pick<Cluster, 'servers'>): Promise<string> {
+/** nginx in front of three servers, as the page says: each request goes to the next one. */
+export async function startBalancer(t: Ending, { servers }: Pick<Cluster, 'servers'>): Promise<string> {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'logs'))
   const port = await freePort()
-  const upstreams = servers.map(({ url }) => `server ${new URL(url).host} max_fails=0;`).join(' ')
+  const upstream = await deployFile(
+    'nginx-cluster.conf',
+    Object.fromEntries(servers.map(({ url }, at) => [`10.0.0.${at + 1}:8642`, new URL(url).host])),
+  )
   const settings = `daemon off; pid nginx.pid; error_log stderr error;
 events { worker_connections 512; }
 http {
   access_log off; client_max_body_size 0;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
-  upstream stowage { ${upstreams} }
+${upstream}
   server {
     listen 127.0.0.1:${port};
     location / {

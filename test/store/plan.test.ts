@@ -265,3 +265,26 @@ test('lack of room for plans, or a failed store of one, harms no response', asyn
     await opened.store.close()
   }
 })
+
+test('the plan of a model that arrived in one upload copies little of its pack', async () => {
+  const opened = await openStore()
+  const random = seeded(51)
+  const children = Array.from({ length: 2_000 }, (_, i): Made => ({
+    id: `k${i}`,
+    text: Array.from({ length: 40 }, () => random(2 ** 30).toString(36)).join(''),
+  }))
+  await put(opened.store, 'demo', [...children, { id: 'root', children: referTo(children.map(({ id }) => id)) }], 500)
+  await download(opened.store, 'demo', 'root')
+  await opened.store.idle()
+  const [plan] = await planBlobs(opened.backend)
+  const { blobs } = await imageOf(opened.backend)
+  const sizeOf = (isPlan: boolean): number =>
+    blobs.filter(({ name }) => (name === plan) === isPlan).reduce((sum, { bytes }) => sum + bytes.length, 0)
+  assert.ok(sizeOf(true) > 0)
+  assert.ok(sizeOf(true) < sizeOf(false) / 4, `the plan has ${sizeOf(true)} bytes, the pack ${sizeOf(false)}`)
+  const selection = await opened.store.closure('demo', 'root', { signal: never })
+  assert.equal(selection?.objects, 2_001)
+  assert.ok(selection.plan !== undefined)
+  selection.release()
+  await opened.store.close()
+})

@@ -35,7 +35,7 @@ export function testProcess(
   assert.ok(child.stderr)
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
-  ending.after(() => child.kill('SIGKILL'))
+  ending.after(() => void child.kill('SIGKILL'))
   const next = async <T>(): Promise<T> => {
     const exit = new AbortController()
     const onExit = (): void => exit.abort(new Error(`the process has ended: ${said}`))

@@ -5,7 +5,7 @@ import { after } from 'node:test'
 
 /** Whatever ends: a test, or all tests of a file. */
 export interface Ending {
-  after(remove: () => void): void
+  after(remove: () => void | Promise<void>): void
 }
 
 /** Where Linux keeps files in memory: nobody waits for a disk there. */

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { addFunctions } from '../server/function-options.ts'
@@ -13,6 +13,8 @@ import { addUpkeep } from '../server/upkeep-options.ts'
 import { addPages } from '../server/serve-pages.ts'
 import { addStoragePlace } from '../common/shared-storage.ts'
 import { storageOption } from '../common/storage.ts'
+
+const BLOB_CACHE_BYTES_MIN = 64 * 1_048_576
 
 const EXAMPLES = `
 Examples:
@@ -59,6 +61,33 @@ export function serveCommand(): Command {
       ),
     )
     .addOption(
+      new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM')
+        .argParser(positiveInteger)
+        .default(10_000),
+    )
+  addMemoryAndCache(command)
+  addPages(command)
+  addQuotas(command)
+  addSecretRecipients(command)
+  addConnectionOptions(command)
+  addLogOptions(command)
+  addOperationsListener(command)
+  addFunctions(command)
+  addUpkeep(command)
+  for (const name of limitNames()) {
+    command.addOption(
+      new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]),
+    )
+  }
+  return command
+    .addOption(jsonOption('print the line as {"url", "pid", ...}'))
+    .addHelpText('after', EXAMPLES)
+    .action(serve)
+}
+
+function addMemoryAndCache(command: Command): void {
+  command
+    .addOption(
       new Option(
         '--memory-bytes-max <n>',
         'memory for tables, plans and buffers in flight (default: 100663296)',
@@ -77,27 +106,20 @@ export function serveCommand(): Command {
       ).argParser(wholeNumber),
     )
     .addOption(
-      new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM')
-        .argParser(positiveInteger)
-        .default(10_000),
+      new Option(
+        '--blob-cache-bytes-max <n>',
+        'the size of the cache in the data folder for blobs in S3; at least 67108864, or 0 for none',
+      )
+        .argParser(blobCacheBytes)
+        .default(10_000_000_000),
     )
-  addPages(command)
-  addQuotas(command)
-  addSecretRecipients(command)
-  addConnectionOptions(command)
-  addLogOptions(command)
-  addOperationsListener(command)
-  addFunctions(command)
-  addUpkeep(command)
-  for (const name of limitNames()) {
-    command.addOption(
-      new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]),
-    )
-  }
-  return command
-    .addOption(jsonOption('print the line as {"url", "pid", ...}'))
-    .addHelpText('after', EXAMPLES)
-    .action(serve)
+}
+
+function blobCacheBytes(text: string): number {
+  const bytes = wholeNumber(text)
+  if (bytes !== 0 && bytes < BLOB_CACHE_BYTES_MIN)
+    throw new InvalidArgumentError(`It must be 0 or at least ${BLOB_CACHE_BYTES_MIN}.`)
+  return bytes
 }
 
 function addLogOptions(command: Command): void {

@@ -22,6 +22,13 @@ export interface SharedPlace extends StoragePlace {
   readonly blobs: string
 }
 
+/** A cache on the local disk, for blobs that are far away. */
+export interface BlobCachePlace {
+  readonly path: string
+  readonly sizeBytesMax: number
+  readonly onError: (error: unknown) => void
+}
+
 /** A half as a command names it. Nothing is opened before it is used. */
 interface Half<S> {
   readonly store: S
@@ -66,11 +73,11 @@ export function isShared(place: StoragePlace): place is SharedPlace {
 }
 
 /** The storage of two halves, not opened yet. Throws where an address cannot be one. */
-export async function sharedBackend({
-  records,
-  blobs,
-}: SharedPlace): Promise<{ readonly backend: StorageBackend; readonly place: string }> {
-  const halves = [await recordsAt(records), await blobsAt(blobs)] as const
+export async function sharedBackend(
+  { records, blobs }: SharedPlace,
+  cache?: BlobCachePlace,
+): Promise<{ readonly backend: StorageBackend; readonly place: string }> {
+  const halves = [await recordsAt(records), await blobsAt(blobs, cache)] as const
   const backend = combinedBackend({ records: halves[0].store, blobs: halves[1].store })
   return { backend, place: `${halves[0].place} and ${halves[1].place}` }
 }
@@ -123,7 +130,7 @@ async function recordsAt(address: string): Promise<Half<RecordStore>> {
 /** What the query of an `s3:` address may say. */
 const S3_PARAMETERS: readonly string[] = ['endpoint', 'region', 'addressing', 'http']
 
-async function blobsAt(address: string): Promise<Half<BlobStore>> {
+async function blobsAt(address: string, cache: BlobCachePlace | undefined): Promise<Half<BlobStore>> {
   if (!address.startsWith('s3:')) {
     const path = address.slice('file:'.length)
     return { store: (await import('../../../adapters/filesystem/index.ts')).filesystemBlobs({ path }), place: path }
@@ -137,7 +144,7 @@ async function blobsAt(address: string): Promise<Half<BlobStore>> {
     throw new Error(`--blobs has addressing=${JSON.stringify(addressing)}; it must be path or host`)
   const folder = pathname.slice(1)
   const { s3Blobs } = await import('../../../adapters/s3/index.ts')
-  const store = s3Blobs({
+  const inS3 = s3Blobs({
     bucket: hostname,
     prefix: folder === '' || folder.endsWith('/') ? folder : `${folder}/`,
     endpoint: searchParams.get('endpoint') ?? undefined,
@@ -145,7 +152,12 @@ async function blobsAt(address: string): Promise<Half<BlobStore>> {
     addressing,
     isHttpAllowed: searchParams.get('http') === 'allowed',
   })
-  return { store, place: `s3://${hostname}/${folder}` }
+  return { store: cache === undefined ? inS3 : await withCache(inS3, cache), place: `s3://${hostname}/${folder}` }
+}
+
+async function withCache(blobs: BlobStore, { path, sizeBytesMax, onError }: BlobCachePlace): Promise<BlobStore> {
+  const { cachedBlobs } = await import('../../../adapters/cache/index.ts')
+  return cachedBlobs(blobs, { path, sizeBytesMax, onError })
 }
 
 function addressOf(form: RegExp, example: string): (text: string) => string {

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { Option } from 'commander'
 import type { StorageBackend } from '../../storage/backend.ts'
 import { type FolderKind, MARKER_FILE } from '../../data-folder/data-folder.ts'
-import { credentialsOf, isShared, sharedBackend, type StoragePlace, type StoredCredentials } from './shared-storage.ts'
+import {
+  type BlobCachePlace,
+  credentialsOf,
+  isShared,
+  sharedBackend,
+  type StoragePlace,
+  type StoredCredentials,
+} from './shared-storage.ts'
 
 /* The one place in `src` that knows the adapters: the command has to bring a storage, as any other host does. */
 
@@ -41,14 +48,18 @@ export interface ServedStorage extends StoredCredentials {
 }
 
 /** The storage to serve; nothing is opened yet. Throws as `storageOf` does, and where an address cannot be one. */
-export async function servedStorage(where: StoragePlace, kind: StorageKind | undefined): Promise<ServedStorage> {
+export async function servedStorage(
+  where: StoragePlace,
+  kind: StorageKind | undefined,
+  cache?: BlobCachePlace,
+): Promise<ServedStorage> {
   if (!isShared(where)) {
     const found = await storageOf(where.data, kind)
     return { ...found, ...credentialsOf(where, undefined), place: found.kind === 'memory' ? 'memory' : where.data }
   }
   if (kind !== undefined)
     throw new Error('--storage is for a data folder; --records and --blobs say what to use instead')
-  const { backend, place } = await sharedBackend(where)
+  const { backend, place } = await sharedBackend(where, cache)
   return { backend, ...credentialsOf(where, backend.records), kind: 'shared', place }
 }
 

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import type { Access } from '../../access/access.ts'
@@ -7,6 +8,7 @@ import { archives } from '../../archive/server/archives.ts'
 import { automation } from '../../automation-server/automation.ts'
 import type { IsolationStatus } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import { storedSecretKeys } from '../../automation-server/secret-keys.ts'
+import type { Logger } from '../../logger.ts'
 import { normalizePrefix } from '../../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import type { ObjectService } from '../../service/object-service.ts'
@@ -38,7 +40,7 @@ import type { SecretRecipientOptions } from './secret-recipients.ts'
 import { signalToStop } from '../common/signals.ts'
 import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
 import { keptTimesOf, schedulesOf, type UpkeepServeOptions } from './upkeep-options.ts'
-import type { StoragePlace } from '../common/shared-storage.ts'
+import type { BlobCachePlace, StoragePlace } from '../common/shared-storage.ts'
 import { type ServedStorage, servedStorage, type StorageKind } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
@@ -54,6 +56,8 @@ export interface ServeOptions
     SecretRecipientOptions,
     StoragePlace {
   readonly storage?: StorageKind
+  /** The size of the cache in front of blobs in S3; 0 for none. */
+  readonly blobCacheBytesMax: number
   readonly port: number
   readonly prefix?: string
   readonly uploadStatus: '200' | '201'
@@ -81,7 +85,8 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const functionProcess = { ...functionProcessOf(options), isolation }
   checkOperations(options, command)
   const stop = signalToStop()
-  const storage = await servedStorage(options, options.storage)
+  const logger = commandLogger(options.logLevel, options.logFormat)
+  const storage = await servedStorage(options, options.storage, blobCacheOf(options, logger))
   const { backend, credentials } = storage
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
@@ -103,7 +108,6 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     { backend, access: await accessOf(storage), extensions, ...serviceOptions(options) },
     command,
   )
-  const logger = commandLogger(options.logLevel, options.logFormat)
   let operations: Server | undefined
   try {
     await registerFiles(auto, options.function ?? [], functionProcess)
@@ -134,6 +138,13 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     operations?.close().closeAllConnections()
     await service.close({ graceMs: 0 })
   }
+}
+
+/** In the data folder, which a server of a shared storage has for itself. */
+function blobCacheOf({ data, blobCacheBytesMax }: ServeOptions, logger: Logger): BlobCachePlace | undefined {
+  if (blobCacheBytesMax === 0) return undefined
+  const onError = (err: unknown): void => logger.warn?.({ err }, `the cache of blobs in ${data} cannot be used`)
+  return { path: join(data, 'blob-cache'), sizeBytesMax: blobCacheBytesMax, onError }
 }
 
 /** The records of a shared storage are open from here on. */

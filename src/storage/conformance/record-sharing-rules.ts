@@ -3,6 +3,7 @@ import { batchesOf, type Rule, same, sameBytes } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 const ROUNDS = 20
+const OPPOSITE_COMMITS = 150
 
 async function increment(store: RecordStore, key: Uint8Array): Promise<void> {
   for (;;) {
@@ -46,8 +47,8 @@ export const RECORD_SHARING_RULES: readonly Rule<RecordContext>[] = [
     name: 'two stores: commits that name the same keys in opposite orders all end',
     needs: 'openTwo',
     check: async (context) => {
-      const entries = context.entries(10)
-      const commits = Array.from({ length: ROUNDS }, (_, at) =>
+      const entries = context.entries(25)
+      const commits = Array.from({ length: OPPOSITE_COMMITS }, (_, at) =>
         at % 2 === 0 ? context.store.commit({ put: entries }) : context.other.commit({ put: entries.toReversed() }),
       )
       for (const result of await Promise.all(commits)) same(result, { ok: true }, 'the result')

@@ -42,6 +42,8 @@ const STRETCH_IDS = 512
  * helps, and in others.
  */
 const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
+/** A run of so much of the packs stays there in any case: few such runs make up an answer. */
+const RUN_SHARE = 8
 /** A response is copied into one piece if it needs at most this fraction of the bytes that all plans may have. */
 const COPIED_SHARE = 16
 
@@ -155,8 +157,7 @@ export class PlanCache {
     const { packs, missing, absentClaims } = order.closure
     const isSmall =
       countObjects(packs) <= KEPT_IN_MEMORY_OBJECTS_MAX && missing.size + absentClaims.size <= LOOKED_UP_IDS_MAX
-    const isWorthCopying = !isSmall && (await this.#isWorthCopying(order))
-    const runInPlaceBytesMin = isWorthCopying ? RUN_IN_PLACE_BYTES_MIN.inOnePiece : RUN_IN_PLACE_BYTES_MIN.spliced
+    const runInPlaceBytesMin = isSmall ? RUN_IN_PLACE_BYTES_MIN.spliced : await this.#runInPlaceBytesMin(order)
     const maker = new PlanMaker(order, catalog, reader, deflate, { runInPlaceBytesMin, isStored: !isSmall })
     const plan = isSmall
       ? await makeInMemory(maker, planId, {
@@ -172,16 +173,18 @@ export class PlanCache {
 
   /**
    * Packs of small uploads are many small files: their objects are stored once more in one piece, if that leaves room
-   * for other plans.
+   * for other plans. A run that is much of the answer stays in place, however short it is: copies of such runs would be
+   * copies of whole models.
    */
-  async #isWorthCopying({ project, packs }: PlanRequest): Promise<boolean> {
+  async #runInPlaceBytesMin({ project, packs }: PlanRequest): Promise<number> {
+    const { inOnePiece, spliced } = RUN_IN_PLACE_BYTES_MIN
     const bytesMax = this.#parts.storedBytesMax / COPIED_SHARE
     let packBytes = 0
     for (const { sequence } of packs) {
       packBytes += (await this.#parts.catalog.pack(project, sequence)).record.packBytes
-      if (packBytes > bytesMax) return false
+      if (packBytes > bytesMax) return spliced
     }
-    return true
+    return Math.min(inOnePiece, Math.max(spliced, packBytes / RUN_SHARE))
   }
 
   /** `undefined` if there is no room, or another server was faster with the plan of another closure. */
