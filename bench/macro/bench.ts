@@ -4,6 +4,7 @@ import { LoadClient } from '../load/client.ts'
 import type { FileServer } from '../nginx.ts'
 import type { Dataset, Version } from './dataset.ts'
 import { AnswerFiles } from './answer-files.ts'
+import type { ChangePlace } from './source.ts'
 import type { TestedServer } from './tested-server.ts'
 
 export interface BenchOptions {
@@ -149,10 +150,10 @@ export class Bench {
   }
 
   /** A later version of a model, which is uploaded if the project does not hold it yet. */
-  async heldLater(dataset: Dataset, changed: number): Promise<Version> {
+  async heldLater(dataset: Dataset, changed: number, place: ChangePlace = 'everywhere'): Promise<Version> {
     const projectId = await this.held(dataset)
-    const version = await dataset.later(changed)
-    const key = `${dataset.name} ${changed}`
+    const version = await dataset.later(changed, place)
+    const key = `${dataset.name} ${changed} ${place}`
     if (!this.#versions.has(key)) await this.upload(projectId, version)
     this.#versions.add(key)
     return version

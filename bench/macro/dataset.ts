@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createRandom } from '../model/random.ts'
 import { IdPrefixSet, readIds } from './ids.ts'
-import { type ModelSource, sizeName } from './source.ts'
+import { type ChangePlace, type ModelSource, sizeName } from './source.ts'
 import { UploadWriter } from './upload-writer.ts'
 
 /** One version of a model on disk, as the requests that upload it. */
@@ -41,7 +41,7 @@ export interface Dataset {
   /** The ids of the first version, in the order of the upload. */
   ids(): readonly string[]
   /** A version of which this share of the objects differs; made when it is first asked for. */
-  later(changed: number): Promise<Version>
+  later(changed: number, place?: ChangePlace): Promise<Version>
 }
 
 const BATCH_BYTES = 1_000_000
@@ -62,11 +62,16 @@ export async function prepareDataset(source: ModelSource, parent: string): Promi
     arraySample: { file: path('sample.json'), jsonBytes: sampled.jsonBytes },
     gzipSample: { file: path('sample.json.gz'), jsonBytes: sampled.jsonBytes },
     ids: () => readIds(path('ids.txt')),
-    later: async (changed) =>
-      await prepared(join(folder, `changed-${changed}`), async (to) => {
+    later: async (changed, place = 'everywhere') =>
+      await prepared(join(folder, `changed-${changed}-${place.replaceAll(' ', '-')}`), async (to) => {
         const known = new IdPrefixSet(first.objects)
         for (const id of readIds(path('ids.txt'))) known.add(id)
-        return await writeVersion(`${Math.round(changed * 100)} in 100 changed`, source.later(changed), to, known)
+        return await writeVersion(
+          `${Math.round(changed * 100)} in 100 changed${place === 'everywhere' ? '' : ` ${place}`}`,
+          source.later(changed, place),
+          to,
+          known,
+        )
       }),
   }
 }

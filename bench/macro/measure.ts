@@ -44,6 +44,7 @@ export interface MeasureOptions {
 const OBJECTS = 100_000
 const SMALL_OBJECTS = 10_000
 const LARGE_OBJECTS = 1_000_000
+const LARGE_REPETITIONS = 2
 /** References slower than this tell that the absolute targets do not count. */
 const GUNZIP_MB_PER_SECOND_MIN = 200
 /** Rows of both profiles; the others are measured with geometry alone, unless all is measured. */
@@ -163,10 +164,19 @@ async function measureFamily(
 ): Promise<void> {
   for (const plan of await family.plans(bench, dataset, extent)) {
     const aims = isJudged(dataset, family) ? plan.aims : []
-    const row = await measureRow(bench, family.name, dataset.name, { ...plan, aims: aims ?? [] })
+    const row = await measureRow(bench, family.name, dataset.name, {
+      ...plan,
+      ...fewerRounds(dataset),
+      aims: aims ?? [],
+    })
     say(tableOf({ rows: [row], skipped: [] }))
     rows.push(row)
   }
+}
+
+/** The largest models vary little, and their rounds take minutes. */
+function fewerRounds({ first }: Dataset): { readonly repetitions?: number } {
+  return first.objects >= LARGE_OBJECTS ? { repetitions: LARGE_REPETITIONS } : {}
 }
 
 /** The targets are for models of this profile and of at least this size. */

@@ -4,6 +4,9 @@ import type { ProfileName } from '../model/profiles.ts'
 import { createRandom } from '../model/random.ts'
 import { laterVersion } from '../verify/versions.ts'
 
+/** Where the changes of a later version lie. Those of a model file are everywhere. */
+export type ChangePlace = NonNullable<BuildingOptions['changes']>
+
 /** A model that can be read again and again. */
 export interface ModelSource {
   /** Names the folder of the dataset. */
@@ -15,7 +18,7 @@ export interface ModelSource {
   /** The root, after all objects were read; without it, the root is the last object. */
   rootId?(): string
   /** A version of which this share of the objects differs. */
-  later(changed: number): Pick<ModelSource, 'objects' | 'rootId'>
+  later(changed: number, place?: ChangePlace): Pick<ModelSource, 'objects' | 'rootId'>
 }
 
 /** Later versions of a model file are made in memory. */
@@ -32,7 +35,9 @@ export function generatedModel(
     name: `${profile}-${sizeName(objects)}${options.seed === undefined ? '' : `-seed-${options.seed}`}`,
     profile,
     objects: () => building(base),
-    later: (changed) => ({ objects: () => building({ ...base, revision: 1, changed }) }),
+    later: (changed, changes = 'everywhere') => ({
+      objects: () => building({ ...base, revision: changes === 'everywhere' ? 1 : 2, changed, changes }),
+    }),
   }
 }
 

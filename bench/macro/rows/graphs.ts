@@ -12,6 +12,16 @@ const ROUND_SECONDS = 0.6
 const DOWNLOADS_MAX = 40
 const MEGABYTE = 1e6
 
+const VERSIONS = {
+  short: [[0.05, 'everywhere']],
+  full: [
+    [0.01, 'everywhere'],
+    [0.05, 'everywhere'],
+    [0.05, 'in one part'],
+    [0.1, 'everywhere'],
+  ],
+} as const
+
 /** One way to download a graph, and what it is compared with. */
 interface Way {
   readonly variant: string
@@ -74,10 +84,11 @@ export const versions: Family = {
   description: 'recursive downloads of versions with 1, 5 and 10 in 100 objects changed',
   plans: async (bench, dataset, extent) => {
     const plans: RowPlan[] = []
-    for (const changed of extent === 'full' ? [0.01, 0.05, 0.1] : [0.05]) {
-      const version = await bench.heldLater(dataset, changed)
+    for (const [changed, place] of VERSIONS[extent === 'full' ? extent : 'short']) {
+      if (place !== 'everywhere' && dataset.profile === 'own') continue
+      const version = await bench.heldLater(dataset, changed, place)
       const aims = [{ aim: 'at least 0.5 of nginx', of: ratioTo('nginx'), atLeast: 0.5 }]
-      const variant = `${Math.round(changed * 100)}-in-100`
+      const variant = `${Math.round(changed * 100)}-in-100${place === 'everywhere' ? '' : '-in-one-part'}`
       const way = { ...PLANNED, aims, variant, title: `recursive, version with ${version.name}` }
       plans.push(await downloadPlan(bench, dataset, version, way))
     }
