@@ -73,6 +73,11 @@ export class FaultInjector {
     return this.#fired
   }
 
+  /** Whether nothing goes wrong at the moment. */
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
   /** Whether the disk is full at the moment. */
   get isDiskFull(): boolean {
     return !this.#isStopped && this.#calls < this.#fullUntilCall

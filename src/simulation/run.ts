@@ -147,13 +147,13 @@ class Run {
     const { clients, faults } = this.#world
     if (crashAfterMs !== undefined)
       clients.setTimer(crashAfterMs, () => {
-        if (!environment.isAlive) return
+        if (!environment.isAlive || faults.isStopped) return
         faults.happened('crash')
         server.crash()
       })
     if (sleep !== undefined)
       clients.setTimer(sleep.afterMs, () => {
-        if (!environment.isAlive) return
+        if (!environment.isAlive || faults.isStopped) return
         faults.happened('sleep')
         environment.sleep(sleep.durationMs)
       })
@@ -223,6 +223,7 @@ class Run {
     // A service whose start failed stays so.
     if (isLeft && (await isReady(left.life()))) {
       for (const server of this.#world.servers) if (server !== left) server.crash()
+      this.#world.hasLivedOn = true
       await this.#world.sleep(MADE_UP_MS)
       return
     }

@@ -1,4 +1,5 @@
 import type { Random } from './random.ts'
+import type { PlannedUpload } from './operations.ts'
 import { type Story, Teller } from './story.ts'
 
 const MINUTE_MS = 60_000
@@ -6,7 +7,7 @@ const HOUR_MS = 60 * MINUTE_MS
 /** As long as a server sleeps in the middle of an upload: longer than the others keep a blob without a name. */
 const LONG_SLEEP_MS = 4 * HOUR_MS
 /** An upload of one object is done by then. */
-const UPLOAD_MS = 32
+const UPLOAD_MS = 30
 /** Retired packs and blobs without a name are due after so many epochs. */
 const DAY_EPOCHS = 150
 /** By then, a server has begun an epoch and swept. */
@@ -113,7 +114,7 @@ function sleepsWhileUploading(tell: Teller): void {
   const keeper = tell.keeper()
   for (let left = 3; left > 0; left--) tell.look(keeper)
   tell.pause()
-  tell.upload([object], { sleep: { afterMs: tell.random.below(UPLOAD_MS), durationMs: LONG_SLEEP_MS } })
+  tell.upload([object], { sleep: { afterMs: tell.random.between(10, UPLOAD_MS), durationMs: LONG_SLEEP_MS } })
   tell.look(keeper)
   tell.pause(3, 3 * MINUTE_MS)
   tell.collect(1)
@@ -124,16 +125,23 @@ function sleepsWhileUploading(tell: Teller): void {
   tell.download(object)
 }
 
+/** Its server dies, or stands still for a moment, or neither. */
+function disturbedUpload({ random }: Teller): Partial<PlannedUpload> {
+  const draw = random.below(4)
+  if (draw === 0) return { crashAfterMs: random.between(8, 30) }
+  return draw === 1 ? {} : { sleep: { afterMs: random.between(16, 30), durationMs: 2_000 } }
+}
+
 /** A project is removed again and again, while somebody uploads and reads, and servers die. */
 function removedWhileUsed(tell: Teller): void {
-  const leaves = Array.from({ length: 14 }, (_, at) => tell.object(`leaf${at}`))
+  const leaves = Array.from({ length: 40 }, (_, at) => tell.object(`leaf${at}`))
   const root = tell.object('root', { children: leaves })
   tell.root(root)
   for (let rounds = 3; rounds > 0; rounds--) {
     const isHeld = tell.random.chance(0.5)
     tell.upload(isHeld ? [...leaves, root] : [root])
     tell.pause()
-    if (!isHeld) tell.upload(leaves, tell.random.chance(0.3) ? { crashAfterMs: tell.random.between(8, 30) } : {})
+    if (!isHeld) tell.upload(leaves, disturbedUpload(tell))
     tell.download(root)
     tell.remove(tell.random.chance(0.6) ? tell.random.below(28) : undefined, tell.random.below(24))
     tell.download(root, {}, 4)
@@ -148,15 +156,19 @@ function plannedMeanwhile(tell: Teller): void {
   const later = tell.object('later')
   const root = tell.rootOfClaims('root', [claimed, later])
   tell.root(root)
+  if (tell.random.chance(0.5)) {
+    for (let rounds = 3; rounds > 0; rounds--) {
+      tell.upload([claimed, root])
+      tell.pause()
+      tell.download(root)
+      tell.remove(undefined, tell.random.below(24))
+      tell.pause()
+    }
+    return
+  }
   tell.upload([claimed, root])
   tell.pause()
   tell.download(root)
-  if (tell.random.chance(0.4)) {
-    tell.remove(undefined, tell.random.below(40))
-    tell.download(root)
-    tell.pause()
-    return
-  }
   tell.pause()
   tell.download(root)
   tell.upload([later])
@@ -189,16 +201,23 @@ function plannedAndFreed(tell: Teller): void {
   tell.download(root)
 }
 
-/** Several read a root while the last of its children comes. */
+/** Many read a root while one of its children comes: below the other, long chains have to be followed. */
 function readWhileWritten(tell: Teller): void {
-  const leaves = Array.from({ length: 4 }, (_, at) => tell.object(`leaf${at}`))
-  const middle = tell.object('middle', { children: leaves })
-  const root = tell.object('root', { children: [middle] })
+  const late = tell.object('late')
+  let chain = tell.object('end')
+  tell.upload([chain])
+  for (let depth = 6; depth > 0; depth--) {
+    chain = tell.object(`chain${depth}`, { children: [chain] })
+    tell.upload([chain])
+  }
+  const root = tell.object('root', { children: [late, chain] })
   tell.root(root)
-  tell.upload([middle, root, ...leaves.slice(1)])
+  tell.upload([root])
   tell.pause()
-  tell.upload(leaves.slice(0, 1))
-  for (let left = 10; left > 0; left--) tell.download(root, { form: 'records' }, tell.random.between(1, 4))
+  if (tell.random.chance(0.5)) tell.download(root)
+  tell.pause()
+  tell.upload([late])
+  for (let left = 16; left > 0; left--) tell.download(root, { form: 'records' }, tell.random.between(2, 5))
 }
 
 /** Much that nothing needs any more. */
@@ -241,9 +260,18 @@ const STORIES: readonly ((tell: Teller) => void)[] = [
   diesWhileUploading,
 ]
 
+/** In these one server does what the others do not expect. */
+const STORIES_OF_SEVERAL: readonly ((tell: Teller) => void)[] = [
+  mergedWhileRead,
+  sleepsWhileUploading,
+  removedWhileUsed,
+  diesWhileUploading,
+]
+
 /** One of the stories. */
-export function planStory(random: Random, projectId: string): Story {
-  const at = random.below(STORIES.length)
+export function planStory(random: Random, projectId: string, servers: number): Story {
+  const stories = servers > 1 && random.chance(0.5) ? STORIES_OF_SEVERAL : STORIES
+  const at = STORIES.indexOf(random.pick(stories))
   const tell = new Teller(random, projectId, `x${at.toString(36)}`)
   STORIES[at](tell)
   return tell.story

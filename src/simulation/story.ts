@@ -19,6 +19,9 @@ export interface Story {
 /** More claims than are looked up one by one: the plan of such a root is stored. */
 const CLAIMS_OF_STORED_PLAN = 1_001
 
+/** Random bytes of a text whose block is too large to be copied into a plan. */
+const LARGE_TEXT_BYTES = 90_000
+
 /** Collects the steps of a story. */
 export class Teller {
   readonly random: Random
@@ -46,7 +49,7 @@ export class Teller {
   ): PlannedObject {
     const { isLarge = false, children = [] } = content
     const id = this.#idOf(name)
-    const text = isLarge ? Buffer.from(this.random.fork(id).bytes(60_000)).toString('base64') : name
+    const text = isLarge ? Buffer.from(this.random.fork(id).bytes(LARGE_TEXT_BYTES)).toString('base64') : name
     return this.#known(plannedObject(id, { text, children: children.map((child) => child.id) }))
   }
 

@@ -37,7 +37,7 @@ export function planOperations(
   if (random.chance(0.35)) placed.push(...collectionsOf(random, models, last))
   if (random.chance(0.08)) placed.push({ place: anywhere(), operation: maintenanceOf(random, projects[0]) })
   if (random.chance(STORY_SHARE)) {
-    const { model, steps, isLast } = planStory(random.fork('story'), random.pick(projects))
+    const { model, steps, isLast } = planStory(random.fork('story'), random.pick(projects), servers)
     const first = isLast ? last + PLACES_BEHIND : anywhere() + 0.5
     placed.push(...steps.map((step, at) => ({ ...step, place: first + at / 1_000 })))
     models.push(model)

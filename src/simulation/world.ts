@@ -52,6 +52,8 @@ export class World {
   readonly #clock: OracleClock
   /** Whether the records were ever written anew. */
   isReindexed = false
+  /** Whether a server of the run serves on in the end, which has listed the storage a while ago. */
+  hasLivedOn = false
   #restarts = 0
   #violation: string | undefined
 
