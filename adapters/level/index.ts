@@ -40,7 +40,7 @@ interface LevelContent {
 /**
  * Records and blobs in one folder, in two LevelDBs: chunks of blobs arrive in the order of their keys and are
  * compressed already, so their separate database never merges them with records or with each other. Resident memory
- * grows with reads, up to 256 MB: suitable for a few GB.
+ * grows with reads, up to 192 MB: suitable for a few GB.
  *
  * @example
  * import { createObjectService, openAccess } from 'stowage'

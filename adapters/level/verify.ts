@@ -9,7 +9,7 @@ import { tableDamage } from './table-file.ts'
 /*
  * LevelDB as Node binds it compares no checksum of what it reads: a flipped bit in a table ends the whole process or hides records, one in a log makes
  * it forget what follows, a log that is gone or a manifest that ends early makes it forget without a word. So every file is read before LevelDB sees it,
- * at each opening, one after the other: tables have 2 MB, some up to 8. That takes 1.5 to 4 s for each GB.
+ * at each opening, one after the other: tables have 1 or 2 MB, some up to 8. That takes 1.5 to 4 s for each GB.
  *
  * What a crash cuts short at the end of a log was never acknowledged and is no damage. The note of lengths (lengths.ts) tells one from the other.
  */

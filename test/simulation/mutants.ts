@@ -82,7 +82,7 @@ const IN_WRITING: readonly Mutant[] = [
   {
     name: 'a pack owns what another pack holds',
     path: COMMITTER,
-    replace: [['        owned.delete(first + i)\n', '']],
+    replace: [['      wrote.owned.delete(ordinal)\n', '']],
   },
   {
     name: 'the last id of each chunk is not written',

@@ -1,19 +1,17 @@
-import type { Environment } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
-import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
-import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import { PlacesInDoubt } from './places-in-doubt.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
+import { areMostlySure, UnsureIds } from './unsure-ids.ts'
+import { type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
-import { type WalkedPack, walkedPack } from './walked-pack.ts'
 
 /**
  * References and objects that are looked at between two looks at the clock. The first touch of fresh memory costs far
@@ -26,12 +24,6 @@ const PACKS_LOADED_AT_ONCE = 8
 
 /** Where an object lies. */
 export type Place = Pick<ObjectLocation, 'sequence' | 'ordinal'>
-
-export interface WalkParts {
-  readonly records: RecordStore
-  readonly catalog: PackCatalog
-  readonly environment: Environment
-}
 
 /**
  * Finds everything below a root by following references, and claims that are held, from pack to pack. One id is
@@ -49,6 +41,8 @@ export class ClosureWalk {
   readonly #inDoubt: PlacesInDoubt<WalkedPack>
   readonly #missing: IdSet
   #absentClaims: IdSet
+  /** Condemned objects of indexed packs: the index lacks them. */
+  readonly #unsure: UnsureIds
   readonly #queue: WalkedPack[] = []
   #unresolved: UnresolvedIds
   readonly #yielder: Yielder
@@ -71,6 +65,7 @@ export class ClosureWalk {
     this.#inDoubt = new PlacesInDoubt(hashKey)
     this.#missing = new IdSet(undefined, undefined, hashKey)
     this.#absentClaims = new IdSet(undefined, undefined, hashKey)
+    this.#unsure = new UnsureIds(hashKey)
     this.#unresolved = new UnresolvedIds(hashKey)
   }
 
@@ -222,7 +217,8 @@ export class ClosureWalk {
 
   /**
    * Loads the packs of the project that were not met yet, if they hold fewer objects than there are ids to look up.
-   * Returns whether the index then has every object of the project: ids that are not in it are held nowhere.
+   * Returns whether the index then has every object of the project, except those in doubt: other ids that are not in it
+   * are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
     const packs = await this.#parts.catalog
@@ -231,26 +227,41 @@ export class ClosureWalk {
     if (packs === undefined) return false
     const fresh = packs.filter(({ sequence }) => !this.#walkedBySequence.has(sequence))
     if (fresh.reduce((sum, { record }) => sum + record.objects, 0) > ids) return false
+    if (!areMostlySure(packs, ids)) return false
     await this.#loadFresh(fresh.map(({ sequence }) => sequence))
-    return this.#index.packs > 0 && packs.every(({ sequence }) => this.#walkedBySequence.get(sequence)?.isIndexed)
+    for (const { sequence } of packs) {
+      const walked = this.#walkedBySequence.get(sequence)
+      if (walked?.isIndexed !== true) return false
+      await this.#unsure.addOf(walked.pack, this.#parts.catalog, this.#yielder)
+    }
+    await this.#breathe()
+    return this.#index.packs > 0
   }
 
-  /** Treats ids that the index lacks as absent; `false` if the index had to be dropped meanwhile. */
+  /**
+   * Treats ids that the index lacks as absent, except those in doubt. `false` if all are in doubt, or if the index had to
+   * be dropped meanwhile: then the records are asked.
+   */
   async #settle(unresolved: UnresolvedIds): Promise<boolean> {
     const { ids } = unresolved
     const { packs } = this.#index
     const { bytes, ends } = ids.table()
     const isAbsent = Bitmap.empty(ids.size)
+    const unsure: number[] = []
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      if (!this.#find(bytes, i === 0 ? 0 : ends[i - 1], ends[i])) isAbsent.add(i)
+      const start = i === 0 ? 0 : ends[i - 1]
+      if (this.#find(bytes, start, ends[i])) continue
+      if (this.#unsure.has(bytes, start, ends[i])) unsure.push(i)
+      else isAbsent.add(i)
     }
-    if (this.#index.packs < packs) return false
+    if (this.#index.packs < packs || unsure.length === ids.size) return false
     if (isAbsent.count === ids.size && unresolved.referred === 0 && this.#absentClaims.size === 0) {
       // The usual case of very many: the set itself becomes that of the absent claims.
       this.#absentClaims = ids
       return true
     }
+    for (const i of unsure) this.#unresolved.addFrom(unresolved, i)
     await this.#reserveAbsent(unresolved)
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
@@ -325,12 +336,9 @@ export class ClosureWalk {
 
   /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
-    const ids =
-      this.#unresolved.memoryBytes +
-      this.#missing.memoryBytes +
-      this.#absentClaims.memoryBytes +
-      this.#inDoubt.memoryBytes
-    return this.#memory.setTables(ids + this.#packsBytes + besideBytes)
+    const sets = [this.#unresolved, this.#missing, this.#absentClaims, this.#inDoubt, this.#unsure]
+    const idsBytes = sets.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+    return this.#memory.setTables(idsBytes + this.#packsBytes + besideBytes)
   }
 
   async #breathe(besideBytes = 0): Promise<void> {

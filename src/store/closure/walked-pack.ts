@@ -1,6 +1,14 @@
+import type { Environment } from '../../environment.ts'
+import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { Uint32List } from '../bytes/growable.ts'
-import type { Pack } from '../records/pack-catalog.ts'
+import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+
+export interface WalkParts {
+  readonly records: RecordStore
+  readonly catalog: PackCatalog
+  readonly environment: Environment
+}
 
 /** The walk's state for one pack. Targets are numbered as in its tables: ordinals, then external ids. */
 export interface WalkedPack {

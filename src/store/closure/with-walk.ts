@@ -1,8 +1,9 @@
 import { linkedAbort } from '../../async/abort.ts'
 import type { MemoryBudget, Party } from '../../memory/memory-budget.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { ClosureWalk, type WalkParts } from './closure-walk.ts'
+import { ClosureWalk } from './closure-walk.ts'
 import { WalkMemory } from './walk-memory.ts'
+import type { WalkParts } from './walked-pack.ts'
 
 export interface WalkContext extends WalkParts {
   readonly budget: MemoryBudget

@@ -3,6 +3,7 @@ import { StowageError } from '../../errors.ts'
 import type { CollectOptions, ObjectAmount } from '../../object/collection.ts'
 import type { StoreEpoch } from '../../object/epochs.ts'
 import { quoted } from '../../object/id.ts'
+import { isStorageError } from '../../storage/storage-errors.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { PackSelection } from '../closure/closure.ts'
 import { tableEntry } from '../pack/pack-format.ts'
@@ -20,8 +21,9 @@ const ATTEMPTS_MAX = 4
 
 /**
  * Makes the condemned objects below a root live again. A plan may name objects that were freed since: they are looked
- * up like all that the packs do not certainly own. Resolves to the epoch in which it looked: a root that is committed
- * in that epoch is seen by every collection that frees what is condemned from now on.
+ * up like all that the packs do not certainly own, and like those of packs that were merged meanwhile. Resolves to the
+ * epoch in which it looked: a root that is committed in that epoch is seen by every collection that frees what is
+ * condemned from now on.
  */
 export async function reviveBelow(
   parts: CollectParts,
@@ -38,8 +40,6 @@ export async function reviveBelow(
     const project = await viewProject(parts.records, projectId, signal)
     if (closure === undefined || project === undefined) return epoch
     try {
-      // Packs of the closure may have gone since it was found.
-      if (project.layout !== before.layout) throw new OutdatedViewError()
       let gone = 0
       for (const selection of closure.packs) gone += await reviveIn(parts, project, selection, epoch.number, signal)
       if (gone === 0) return epoch
@@ -48,10 +48,16 @@ export async function reviveBelow(
         `${gone} objects below ${quoted(rootObjectId)} were collected meanwhile; upload them again`,
       )
     } catch (error) {
-      if (!(error instanceof OutdatedViewError) || attempt + 1 >= ATTEMPTS_MAX) throw error
+      const isOutdated = project.layout !== before.layout && hasGone(error)
+      if ((!isOutdated && !(error instanceof OutdatedViewError)) || attempt + 1 >= ATTEMPTS_MAX) throw error
       await pauseBeforeRetry(attempt, parts.environment)
     }
   }
+}
+
+/** Packs of the closure may have gone since it was found. Those that were only merged are still there. */
+function hasGone(error: unknown): boolean {
+  return (error instanceof StowageError && error.code === 'corrupt_data') || isStorageError(error, 'BlobNotFoundError')
 }
 
 /** Resolves to the number of objects that are gone. */

@@ -25,6 +25,7 @@ import type { PlanUpkeep } from './plan-upkeep.ts'
 const MERGE_AGE_EPOCHS = 2
 /** The closures that decide about the order of a merged pack. */
 const CLOSURES_MAX = 8
+const PACKS_READ_AT_ONCE = 8
 
 export interface CompactorParts extends Omit<BeginParts, 'deflate' | 'memory' | 'pace'> {
   /** One lane: compression takes one core at most. */
@@ -163,7 +164,11 @@ export class PackCompactor implements GraphCompactor {
       ({ sequence, packId, mergedAt }) => sequence <= last && mergedAt <= mergedBefore && !this.#damaged.has(packId),
     )
     const packs: Pack[] = []
-    for (const sequence of choosePacks(old, { all })) packs.push(await catalog.pack(project, sequence))
+    const chosen = choosePacks(old, { all })
+    for (let first = 0; first < chosen.length; first += PACKS_READ_AT_ONCE) {
+      const some = chosen.slice(first, first + PACKS_READ_AT_ONCE)
+      packs.push(...(await Promise.all(some.map((sequence) => catalog.pack(project, sequence)))))
+    }
     return packs.length === 0 ? undefined : { project, packs }
   }
 

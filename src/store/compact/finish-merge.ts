@@ -21,7 +21,10 @@ import { addTotals, asStoredTotals, changedTotals, NO_TOTALS, subtractTotals } f
 import type { Pace } from './pace.ts'
 
 const ATTEMPTS_MAX = 100
-/** Sources that are retired in one commit, if it takes so many. Their records are held meanwhile: up to 64 KB each, twice. */
+/**
+ * Sources that are read at once, and retired in one commit if it takes so many. Their records are held meanwhile: up to
+ * 64 KB each, twice.
+ */
 const SOURCES_AT_ONCE = 32
 
 export interface FinishParts {
@@ -78,29 +81,31 @@ async function openMerge(
   const { projectId, generation } = project
   const { head } = await readHead(records, projectId, signal)
   if (isRemoved(head, generation)) return undefined
-  const record = await readPack(records, project, merge.sequence)
+  const [record] = await readPacks(records, project, [merge.sequence])
   if (record === undefined) throw corrupt(`the record of the merged pack ${merge.sequence} is missing`)
   if (record.state !== 'merging') return undefined
   const tables = await catalog.tables(packOf(projectId, merge.sequence, record))
   const sources = new Map<number, MergedSource>()
-  for (const sequence of record.sources) {
-    const source = await readPack(records, project, sequence)
-    if (source === undefined)
-      throw corrupt(`the record of pack ${sequence} is missing, though a merge of it is under way`)
-    const { owned, reached, packBytes } = source
-    sources.set(sequence, { owned, reached, packBytes })
+  for (let first = 0; first < record.sources.length; first += SOURCES_AT_ONCE) {
+    const sequences = record.sources.slice(first, first + SOURCES_AT_ONCE)
+    for (const [i, source] of (await readPacks(records, project, sequences)).entries()) {
+      if (source === undefined)
+        throw corrupt(`the record of pack ${sequences[i]} is missing, though a merge of it is under way`)
+      const { owned, reached, packBytes } = source
+      sources.set(sequences[i], { owned, reached, packBytes })
+    }
   }
   return { project, merge, record, tables, sources }
 }
 
-async function readPack(
+async function readPacks(
   records: RecordStore,
   { projectId, generation }: StoredProject,
-  sequence: number,
-): Promise<PackRecord | undefined> {
-  const key = packKey(projectId, generation, sequence)
-  const [value] = await records.getMany([key])
-  return value === undefined ? undefined : decodePackRecord(key, value)
+  sequences: readonly number[],
+): Promise<(PackRecord | undefined)[]> {
+  const keys = sequences.map((sequence) => packKey(projectId, generation, sequence))
+  const values = await records.getMany(keys)
+  return values.map((value, i) => (value === undefined ? undefined : decodePackRecord(keys[i], value)))
 }
 
 /** Moves the objects' records; returns what the merged pack owns then. */

@@ -71,15 +71,15 @@ export class PackCatalog {
   }
 
   /**
-   * The packs that hold everything that the view has, if it is known of each object of theirs whether they hold it;
-   * `undefined` otherwise, and if there are more than `packsMax`.
+   * The packs that hold everything that the view has, if it is known of each object of theirs whether they hold it, or
+   * that it was condemned; `undefined` otherwise, and if there are more than `packsMax`.
    */
   async knownPacks(project: ProjectView, packsMax: number, signal: AbortSignal): Promise<Pack[] | undefined> {
     const packs: Pack[] = []
     for await (const pack of this.packsFrom(project, 0, signal)) {
-      const { state, owned, condemned, retiredAt } = pack.record
+      const { state, owned, retiredAt } = pack.record
       if (state === 'merging' || isRetired({ retiredAt }, project.layout)) continue
-      if (owned === undefined || (condemned?.count ?? 0) > 0 || packs.push(pack) > packsMax) return undefined
+      if (owned === undefined || packs.push(pack) > packsMax) return undefined
     }
     return packs
   }
