@@ -55,6 +55,7 @@ export class SimulatedServer {
   #life: (ServerLife & { readonly end: () => void }) | undefined
   readonly #living = new Set<ServerLife>()
   #upAgain: Promise<void> = Promise.resolve()
+  #stopping: Promise<unknown> = Promise.resolve()
 
   constructor(parts: ServerParts) {
     this.#parts = parts
@@ -89,11 +90,16 @@ export class SimulatedServer {
     this.#upAgain = new Promise((resolve) => this.#parts.scheduler.schedule(downMs, 'up again', resolve))
   }
 
-  /** Closes the service, as an operator does. */
+  /** Closes the service, as an operator does. Waits for one that is being closed already. */
   async stop(graceMs: number): Promise<void> {
+    const before = this.#stopping
     const life = this.#life
     this.#life = undefined
-    if (life === undefined) return
+    this.#stopping = Promise.all([before, life && this.#close(life, graceMs)])
+    await this.#stopping
+  }
+
+  async #close(life: ServerLife & { readonly end: () => void }, graceMs: number): Promise<void> {
     const killer = this.#parts.scheduler.schedule(graceMs + LAST_STEPS_MS, 'kill', life.kill)
     await Promise.race([life.service.close({ graceMs }), life.over])
     killer.cancel()
