@@ -6,15 +6,15 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MB } from '../../src/limits.ts'
 import { eventually } from '../support/patience.ts'
-import { KillableServer } from './kill-rounds.ts'
+import { KillableServer } from '../lifecycle/kill-rounds.ts'
 import { type Latency, Load } from './upkeep-load.ts'
 
 /*
  * 32 clients upload and download, in rounds: in the first half of each the storage is left alone, in the second half objects are collected and packs
- * are merged. `STOWAGE_UPKEEP_LOAD_SECONDS` says how long all rounds take together, 30 by default; one that is under way comes to its end.
+ * are merged. `STOWAGE_UPKEEP_LOAD_SECONDS` says how long all rounds take together, 600 by default; one that is under way comes to its end.
  */
 
-const SECONDS = Number(process.env.STOWAGE_UPKEEP_LOAD_SECONDS ?? 30)
+const SECONDS = Number(process.env.STOWAGE_UPKEEP_LOAD_SECONDS ?? 600)
 const ROUNDS = 3
 const CLIENTS = 32
 const PROJECT = 'house'
