@@ -29,7 +29,6 @@ import {
   connectionLimitsOf,
   requestRateOf,
 } from './connection-options.ts'
-import { collectGarbageSooner } from './garbage.ts'
 import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
 import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
@@ -85,7 +84,6 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const isolation = isolationOf(options, options.data)
   const functionProcess = { ...functionProcessOf(options), isolation }
   checkOperations(options, command)
-  collectGarbageSooner()
   const stop = signalToStop()
   const logger = commandLogger(options.logLevel, options.logFormat)
   const storage = await servedStorage(options, options.storage, blobCacheOf(options, logger))
