@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { archives } from '../../src/archive/index.ts'
-import { collectGarbageSooner } from '../../src/cli/server/garbage.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { dyingBackend } from './dying-backend.ts'
@@ -12,7 +11,6 @@ import { epochHand } from './epoch-hand.ts'
 /** A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Says when it listens. */
 const [path, port, pageBytes] = process.argv.slice(2)
 // As `stowage serve` does.
-collectGarbageSooner()
 const { backend, dieAfter } = dyingBackend(filesystemBackend({ path }))
 const epochs = epochHand()
 const service = createObjectService({

@@ -32,7 +32,7 @@ export async function collectChosen(
   const { signal, dryRun = false } = options
   const memory = parts.budget.open({ signal, party: { principal: '', projectId: project.projectId } })
   try {
-    const fence = await Fence.of(parts, project)
+    const fence = await (dryRun ? Fence.ofDryRun(parts, project) : Fence.of(parts, project))
     const found = await locateAll(parts, project, ids, signal)
     const below = await marksBelow(parts, project, found.values(), { signal, memory })
     const kept = await marksOfOthers(parts, project, { below, roots, aging, signal, memory })

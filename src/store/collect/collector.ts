@@ -155,7 +155,7 @@ export class PackCollector implements GraphCollector {
     const { budget } = this.#parts
     const memory = budget.open({ signal: terms.signal, party: { principal: '', projectId: project.projectId } })
     try {
-      const fence = await Fence.of(this.#parts, project)
+      const fence = await (terms.dryRun ? Fence.ofDryRun(this.#parts, project) : Fence.of(this.#parts, project))
       const marked = await mark(this.#parts, project, roots, { signal: terms.signal, aging: terms, memory })
       await new Sweep(this.#parts, project, { ...terms, marked }, { fence, tallies, memory: memory.part() }).run()
       return false

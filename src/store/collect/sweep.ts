@@ -22,8 +22,8 @@ import { type SortedPack, sortPack } from './sorted-pack.ts'
 const ATTEMPTS_MAX = 50
 /** Those of a sorted pack, and of its record before and after. */
 const BITMAPS_OF_PACK = 14
-/** Besides the packs, a commit names the head, the epoch and the mark of a merge. */
-const OTHER_ENTRIES = 3
+/** Besides the packs, a commit names the head, the epoch, the record of the collection and the mark of a merge. */
+const OTHER_ENTRIES = 4
 /** Packs that share the commits which change their objects. They are held until these are made, with their tables. */
 const PACKS_AT_ONCE_MAX = 64
 const SORTED_BYTES_MAX = 1_048_576

@@ -12,8 +12,8 @@ const ATTEMPTS_MAX = 50
 /** Larger commits would hold everything else up, whatever the storage takes. */
 const COMMIT_ENTRIES_MAX = 1_000
 const COMMIT_BYTES_MAX = 524_288
-/** The head of the project, the epoch and the totals. */
-const TERMS_ENTRIES_MAX = 3
+/** The head of the project, the epoch, the record of the collection and the totals. */
+const TERMS_ENTRIES_MAX = 4
 
 export interface ChangeParts {
   readonly records: RecordStore

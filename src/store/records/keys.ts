@@ -19,6 +19,7 @@ const KIND = {
   pin: 'r',
   condemnedBlob: 'c',
   merge: 'm',
+  collection: 'f',
 } as const
 const GENERATION_DIGITS = 8
 const SEQUENCE_DIGITS = 12
@@ -72,6 +73,11 @@ export function condemnedBlobKey(projectId: string, blobName: string): Uint8Arra
 /** The one record of the merge that is under way in a project. */
 export function mergeKey(projectId: string, generation: number): Uint8Array {
   return encoder.encode(prefix('merge', projectId, generation))
+}
+
+/** Names the collection that may change a project: the one that began last. */
+export function collectionKey(projectId: string, generation: number): Uint8Array {
+  return encoder.encode(prefix('collection', projectId, generation))
 }
 
 /** `variant` is empty for a root's own closure; otherwise it names the subtracted closures. */

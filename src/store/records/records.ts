@@ -156,3 +156,12 @@ export function decodeMerge(key: Uint8Array, value: Uint8Array): MergeRecord {
   const reader = open(key, value, 'the record of a merge')
   return { sequence: reader.u48(), layout: reader.u48() }
 }
+
+/** The random id of a collection, 32 hex digits. */
+export function encodeCollection(key: Uint8Array, id: string): Uint8Array {
+  return seal(key, new ByteWriter(32).u8(RECORD_VERSION).bytes(Buffer.from(id, 'hex')))
+}
+
+export function decodeCollection(key: Uint8Array, value: Uint8Array): string {
+  return open(key, value, 'the record of a collection').bytes(16).toString('hex')
+}

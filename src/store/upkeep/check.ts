@@ -18,6 +18,7 @@ import {
   decodeEpoch,
   decodeHead,
   decodeMark,
+  decodeCollection,
   decodeMerge,
   decodePin,
   decodeTotals,
@@ -78,13 +79,14 @@ async function* checkHeads({ records, state, signal }: CheckParts): AsyncGenerat
   }
 }
 
-/** The store's epoch, the pins of each project, its merges, blobs that are to go, and the totals. */
+/** The store's epoch, the pins of each project, its merges and collections, blobs that are to go, and the totals. */
 async function* checkCounts(parts: CheckParts): AsyncGenerator<Finding> {
   const { records, signal } = parts
   for (const [kind, decode, subject] of [
     ['epoch', decodeEpoch, 'epoch record'],
     ['pin', decodePin, 'pin'],
     ['merge', decodeMerge, 'record of a merge'],
+    ['collection', decodeCollection, 'record of a collection'],
     ['condemnedBlob', decodeCondemnedBlob, 'mark of a blob'],
   ] as const) {
     for await (const entries of records.range(keyBounds(kind), { signal })) {

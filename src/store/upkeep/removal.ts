@@ -85,7 +85,7 @@ async function sweepGeneration(
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
   const bounds = (
-    kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin' | 'merge',
+    kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin' | 'merge' | 'collection',
   ): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
@@ -106,6 +106,7 @@ async function sweepGeneration(
   await sweepRecords(records, bounds('totals'), signal)
   await sweepRecords(records, bounds('pin'), signal)
   await sweepRecords(records, bounds('merge'), signal)
+  await sweepRecords(records, bounds('collection'), signal)
   return pending === 0
 }
 
