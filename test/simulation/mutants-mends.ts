@@ -149,7 +149,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     name: 'a pin whose closure loses a merged pack is damage',
     fault: 'packs went between finding the closure of a pin and looking at them, and the pin was refused as damaged',
     path: 'src/store/collect/revival.ts',
-    replace: [['if (project.layout !== before.layout) throw new OutdatedViewError()\n', '']],
+    replace: [['const isOutdated = project.layout !== before.layout && hasGone(error)', 'const isOutdated = false']],
   },
   {
     name: 'a walk that packs were moved away from does not begin again',
