@@ -174,7 +174,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const facts = { missing: closure.missing, closureDigest: closure.digest, have }
     return new DeltaSelection(
       this.#parts,
-      { project: root.project, packs, newer: closure.root, older: subtracted[0].root },
+      { project: root.project, packs, newer: closure.root, older: subtracted[0].root, held: subtracted[0].packs },
       facts,
       memory,
     )

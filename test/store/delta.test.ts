@@ -215,3 +215,25 @@ test('a download that stops early or is aborted ends at once and frees its memor
   }
   await store.close()
 })
+
+test('an object that came after the client took its version is no base of a delta', async () => {
+  const shared = Array.from({ length: 10 }, (_, at) => ({ id: `shared${at}`, name: `shared ${at}` }))
+  const version = (number: number): Made => ({
+    id: `root@${number}`,
+    children: referTo([...shared.map(({ id }) => id), `wall@${number}`]),
+  })
+  const wall = (number: number): Made => ({ id: `wall@${number}`, name: 'w'.repeat(500), number })
+  const { opened: store } = await opened([...shared, version(1)], [wall(2), version(2)])
+  const older = await store.store.closure('demo', 'root@1', { signal: never })
+  const have = [{ id: 'root@1', digest: older?.closureDigest }]
+  older?.release()
+  const selection = await store.store.closure('demo', 'root@2', { signal: never, have, deltas: true })
+  assert.ok(selection)
+  await put(store.store, 'demo', [wall(1)])
+  const lines = await readLines(selection)
+  selection.release()
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith('wall@2\t')),
+    [`wall@2\t${textOf(wall(2))}`],
+  )
+})

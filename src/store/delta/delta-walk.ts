@@ -40,6 +40,8 @@ export interface VersionDifference {
   readonly packs: readonly PackSelection[]
   readonly newer: Closure['root']
   readonly older: Closure['root']
+  /** What the client has: an object may have come to the project after the client took its version. */
+  readonly held: readonly PackSelection[]
 }
 
 /** Counts the memory of a walk. */
@@ -67,6 +69,7 @@ export class DeltaWalk {
   readonly #buffers: AnswerBuffers
   /** The objects to send, without those that were sent as one of a pair. */
   readonly #left: ReadonlyMap<number, PackSelection>
+  readonly #held: ReadonlyMap<number, Bitmap>
   readonly #waiting: IdPair[] = []
   readonly #memory: MemoryLease | undefined
   /** Pairs for which memory is leased. */
@@ -78,6 +81,7 @@ export class DeltaWalk {
     this.#difference = difference
     this.#buffers = holding.buffers
     this.#memory = holding.memory
+    this.#held = new Map(difference.held.map(({ sequence, wanted }) => [sequence, wanted]))
     this.#left = new Map(
       difference.packs.map((pack) => [
         pack.sequence,
@@ -111,6 +115,7 @@ export class DeltaWalk {
       for (let at = 0; at < locations.length; at += 2) {
         const [newer, older] = [locations[at], locations[at + 1]]
         if (newer === undefined || older === undefined) continue
+        if (this.#held.get(older.sequence)?.has(older.ordinal) !== true) continue
         const wanted = this.#left.get(newer.sequence)?.wanted
         if (wanted?.has(newer.ordinal) !== true) continue
         wanted.delete(newer.ordinal)
