@@ -22,7 +22,7 @@ import { freePort } from '../../bench/free-port.ts'
 const DRAWN_WITHIN_MS = 240_000
 const VIEWPORT = { width: 320, height: 240 }
 /** A few elements: the whole building is a long line in so small a picture. */
-const DEMO_OBJECTS = 90
+const DEMO_OBJECTS = 200
 
 /** This package by its name, as the test runs it. */
 const STOWAGE = join(import.meta.dirname, '../..')
