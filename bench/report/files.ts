@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Results } from '../macro/results.ts'
 import { REPOSITORY } from '../repository.ts'
@@ -24,6 +26,7 @@ export async function writeResults(path: string, results: Results): Promise<void
 export async function publish(results: Results): Promise<void> {
   await writeResults(PUBLISHED, results)
   await writeFile(README, replaceBlock(readFileSync(README, 'utf8'), readmeBlock(results)))
+  await promisify(execFile)(join(REPOSITORY, 'node_modules/.bin/oxfmt'), [README])
 }
 
 /** Writes a page that compares two results. */
