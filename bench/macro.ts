@@ -13,28 +13,38 @@ import { build, exitOnSignals } from './server.ts'
  * `npm run bench`: three minutes for the figures that matter, each beside its reference and its target. `-- --rows upload,single` chooses rows.
  */
 
-const { values: chosen, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    full: { type: 'boolean', default: false },
-    rows: { type: 'string', default: '' },
-    objects: { type: 'string' },
-    profile: { type: 'string' },
-    repetitions: { type: 'string' },
-    attempts: { type: 'string' },
-    model: { type: 'string' },
-    root: { type: 'string' },
-    backend: { type: 'string' },
-    server: { type: 'string' },
-    token: { type: 'string', default: process.env.STOWAGE_TOKEN ?? '' },
-    project: { type: 'string' },
-    folder: { type: 'string', default: tmpdir() },
-    datasets: { type: 'string' },
-    compare: { type: 'boolean', default: false },
-    publish: { type: 'boolean', default: false },
-    out: { type: 'string', default: join('.bench', 'results') },
-  },
-})
+const USAGE =
+  'usage: npm run bench -- [--full] [--rows A,B] [--objects N] [--model FILE] [--backend MODULE] [--server URL --token T] [--compare A.json B.json]; docs/benchmark.md describes all options'
+
+const readOptions = () =>
+  parseArgs({
+    allowPositionals: true,
+    options: {
+      help: { type: 'boolean', default: false },
+      full: { type: 'boolean', default: false },
+      rows: { type: 'string', default: '' },
+      objects: { type: 'string' },
+      profile: { type: 'string' },
+      repetitions: { type: 'string' },
+      attempts: { type: 'string' },
+      model: { type: 'string' },
+      root: { type: 'string' },
+      backend: { type: 'string' },
+      server: { type: 'string' },
+      token: { type: 'string', default: process.env.STOWAGE_TOKEN ?? '' },
+      project: { type: 'string' },
+      folder: { type: 'string', default: tmpdir() },
+      datasets: { type: 'string' },
+      compare: { type: 'boolean', default: false },
+      publish: { type: 'boolean', default: false },
+      out: { type: 'string', default: join('.bench', 'results') },
+    },
+  })
+const { values: chosen, positionals } = orUsage(readOptions)
+if (chosen.help) {
+  console.log(USAGE)
+  process.exit()
+}
 
 exitOnSignals()
 try {
@@ -56,7 +66,10 @@ async function republish(): Promise<void> {
 }
 
 async function run(): Promise<void> {
-  const families = chosenFamilies(chosen.rows.split(',').filter((name) => name !== ''))
+  const families = orUsage(() => chosenFamilies(chosen.rows.split(',').filter((name) => name !== '')))
+  const [objects, repetitions, attempts] = orUsage(() =>
+    [chosen.objects, chosen.repetitions, chosen.attempts].map(numberOf),
+  )
   const scratch = mkdtempSync(join(chosen.folder, 'stowage-bench-'))
   process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
   if (chosen.server === undefined) build()
@@ -66,9 +79,9 @@ async function run(): Promise<void> {
     extent: chosen.full || chosen.rows !== '' ? 'full' : 'short',
     scratch,
     datasetsFolder: chosen.datasets ?? join(scratch, 'datasets'),
-    objects: numberOf(chosen.objects),
-    repetitions: numberOf(chosen.repetitions),
-    attempts: numberOf(chosen.attempts),
+    objects,
+    repetitions,
+    attempts,
     say: (line) => console.log(line),
   })
   await writeResults(chosen.out, results)
@@ -76,6 +89,16 @@ async function run(): Promise<void> {
   if (results.skipped.some(({ reason }) => reason.startsWith('failed'))) process.exitCode = 1
   console.log(`\n${describeMachine(results)}\n\n${tableOf(results)}\n\n${describeNoise(results)}`)
   console.log(`written: ${chosen.out}.json and ${chosen.out}.html`)
+}
+
+/** A command line that cannot be is no reason for a stack trace. */
+function orUsage<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`)
+    return process.exit(2)
+  }
 }
 
 function numberOf(text: string | undefined): number | undefined {

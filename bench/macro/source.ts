@@ -59,8 +59,8 @@ export function modelFile(path: string, rootId?: string): ModelSource {
     name: 'own-model',
     profile: 'own',
     objects,
-    rootId: () => rootId ?? roots.only(),
-    later: (changed) => laterFile(objects, rootId ?? roots.only(), changed),
+    rootId: () => rootId ?? roots.single(),
+    later: (changed) => laterFile(objects, rootId ?? roots.single(), changed),
   }
 }
 
@@ -107,7 +107,7 @@ class RootFinder {
     for (const [, child] of json.matchAll(/"referencedId" *: *"([^"]+)"/g)) this.#referenced.add(child)
   }
 
-  only(): string {
+  single(): string {
     const roots = [...this.#seen].filter((id) => !this.#referenced.has(id))
     if (roots.length === 1) return roots[0]
     throw new Error(`the model has ${roots.length} objects that no other refers to; name its root with --root ID`)

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from './free-port.ts'
+import { freePort } from '../../bench/free-port.ts'
 import { type RunningServer, startServer, stowage } from '../cli/command.ts'
 import { deployFile, startProgram } from '../deploy/support.ts'
 import { type Ending, temporaryFolder } from '../support/folder.ts'

@@ -6,7 +6,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Ending, temporaryFolder } from '../support/folder.ts'
-import { freePort } from './free-port.ts'
+import { freePort } from '../../bench/free-port.ts'
 
 const run = promisify(execFile)
 const DEBIAN_FOLDER = '/usr/lib/postgresql'

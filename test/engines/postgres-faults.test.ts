@@ -8,7 +8,7 @@ import type { Entry, RecordStore } from '../../src/storage/backend.ts'
 import type { StowageError } from '../../src/errors.ts'
 import { key, text } from '../adapters/support.ts'
 import { CuttingProxy } from './cutting-proxy.ts'
-import { freePort } from './free-port.ts'
+import { freePort } from '../../bench/free-port.ts'
 import { PostgresEngine } from './postgres-engine.ts'
 
 const engine = await PostgresEngine.start({ after }, { fsync: 'off' })

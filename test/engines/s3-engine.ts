@@ -12,7 +12,7 @@ import { S3Addresses } from '../../adapters/s3/place.ts'
 import { S3Client } from '../../adapters/s3/s3-client.ts'
 import { type Ending, folderInMemory } from '../support/folder.ts'
 import { eventually } from '../support/patience.ts'
-import { freePort } from './free-port.ts'
+import { freePort } from '../../bench/free-port.ts'
 
 /** `.ci/engines` builds them; `STOWAGE_TEST_S3` names another S3 engine of those that it builds. */
 const VERSIONS: Readonly<Record<string, string>> = {

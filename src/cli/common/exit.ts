@@ -48,7 +48,8 @@ export function describeFailure(error: unknown): string {
     at = at instanceof Error ? at.cause : undefined
   ) {
     const message = at instanceof Error ? at.message : 'something that is not an error was thrown'
-    if (!causes.includes(message)) causes.push(message)
+    // What an outer error already says is not said again.
+    if (!causes.some((outer) => outer.includes(message))) causes.push(message)
   }
   return printable(causes.join(': ').replace(/\s*[\r\n]+\s*/g, ' '))
 }

@@ -107,8 +107,11 @@ export async function withCredentials(
 ): Promise<void> {
   if (place.records === undefined || !POSTGRES.test(place.records)) return use(folderCredentials(place.data))
   sealingKeyOf(place)
-  const { store } = await recordsAt(place.records)
+  const { store, place: where } = await recordsAt(place.records)
   try {
+    await store.ready?.().catch((cause: unknown) => {
+      throw new Error(`the records at ${where} cannot be opened`, { cause })
+    })
     await use(credentialsOf(place, store).credentials)
   } finally {
     await store.close()
