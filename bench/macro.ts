@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { chosenFamilies } from './macro/families.ts'
+import { chosenFamilies, GROWTH } from './macro/families.ts'
 import { measure } from './macro/measure.ts'
 import { tableOf } from './macro/table.ts'
 import { describeMachine, describeNoise } from './macro/summary.ts'
@@ -66,7 +66,8 @@ async function republish(): Promise<void> {
 }
 
 async function run(): Promise<void> {
-  const families = orUsage(() => chosenFamilies(chosen.rows.split(',').filter((name) => name !== '')))
+  const names = chosen.rows.split(',').filter((name) => name !== '')
+  const families = orUsage(() => chosenFamilies(names))
   const [objects, repetitions, attempts] = orUsage(() =>
     [chosen.objects, chosen.repetitions, chosen.attempts].map(numberOf),
   )
@@ -76,6 +77,7 @@ async function run(): Promise<void> {
   const results = await measure({
     ...chosen,
     families,
+    ...(names.includes(GROWTH) ? { growth: true } : {}),
     extent: chosen.full || chosen.rows !== '' ? 'full' : 'short',
     scratch,
     datasetsFolder: chosen.datasets ?? join(scratch, 'datasets'),

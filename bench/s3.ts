@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
+import { subscribe } from 'node:diagnostics_channel'
 import { mkdtempSync, rmSync } from 'node:fs'
+import type { ClientRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -27,12 +29,16 @@ import { building } from './model/building.ts'
 const PROJECT = 'demo'
 const UPLOADS_AT_ONCE = 4
 const CACHE_BYTES = 4_000_000_000
+/** Of a planned download of a million objects after a merge of all packs, without a cache. */
+const GETS_MAX = 150
+const GETS_MAX_OBJECTS = 1_000_000
 const { values: chosen } = parseArgs({
   options: {
     objects: { type: 'string', default: '150000' },
     'latency-ms': { type: 'string', default: '0' },
     rounds: { type: 'string', default: '5' },
     compact: { type: 'boolean', default: false },
+    places: { type: 'string', default: 'files,S3' },
     'memory-mb': { type: 'string', default: '96' },
     folder: { type: 'string', default: tmpdir() },
   },
@@ -46,6 +52,8 @@ const compressor = new DeflatePool({ level: 4, concurrency: 1 })
 
 interface Counted {
   requests: number
+  /** Requests of HTTP, repeated ones too. */
+  gets: number
   bytes: number
 }
 
@@ -61,12 +69,18 @@ interface Place {
   readonly open: (isCold: boolean) => BlobStore
 }
 
+let getsSent = 0
+subscribe('http.client.request.start', (message) => {
+  if ((message as { readonly request: ClientRequest }).request.method === 'GET') getsSent++
+})
 const engine = await startS3Engine(ending)
 const slow = await withLatency(Number(chosen['latency-ms']))
-const places: readonly Place[] = [
+const everyPlace: readonly Place[] = [
   place('files', () => filesystemBlobs({ path: join(scratch, 'blobs') })),
   place('S3', () => s3Blobs(slow)),
 ]
+const places = everyPlace.filter(({ name }) => chosen.places.split(',').includes(name))
+if (places.length === 0) throw new Error(`--places is ${chosen.places}; it must name files, S3 or both`)
 const rows: Row[] = []
 const roots = new Map<Place, string>()
 for (const at of places) {
@@ -74,7 +88,7 @@ for (const at of places) {
   const store = await opened(at, at.open(true))
   roots.set(at, await upload(store))
   await store.idle()
-  const cost = since(began, { requests: 0, bytes: 0 }, 0)
+  const cost = since(began, { requests: 0, gets: 0, bytes: 0 }, 0)
   rows.push({
     what: `upload, ${at.name}`,
     value: `${round(cost.seconds)} s, ${round(cost.cpuSeconds)} s of processor time`,
@@ -90,8 +104,8 @@ for (const at of places) {
   await store.idle()
   await store.close()
 }
-const [files, s3] = places
-const ways: readonly { name: string; at: Place; open: () => BlobStore }[] = [
+const [files, s3] = everyPlace
+const everyWay: readonly { name: string; at: Place; open: () => BlobStore }[] = [
   { name: 'files', at: files, open: () => files.open(true) },
   { name: 'S3, no cache', at: s3, open: () => s3.open(true) },
   {
@@ -101,14 +115,15 @@ const ways: readonly { name: string; at: Place; open: () => BlobStore }[] = [
   },
   { name: 'S3, warm cache', at: s3, open: () => cache(s3.open(true)) },
 ]
+const ways = everyWay.filter(({ at }) => places.includes(at))
 const costs = ways.map((): Cost[] => [])
 for (let turn = 0; turn < Number(chosen.rounds); turn++)
   for (const [way, { at, open }] of ways.entries()) {
     const store = await opened(at, open())
     Object.assign(at.counted, { requests: 0, bytes: 0 })
-    const began = usage()
+    const [began, getsBefore] = [usage(), getsSent]
     const gzipBytes = await download(store, roots.get(at) ?? '')
-    costs[way].push(since(began, at.counted, gzipBytes))
+    costs[way].push(since(began, { ...at.counted, gets: getsSent - getsBefore }, gzipBytes))
     await store.close()
   }
 for (const [way, { name }] of ways.entries()) {
@@ -119,15 +134,21 @@ for (const [way, { name }] of ways.entries()) {
   const gzipMB = cost.gzipBytes / MB
   rows.push({
     what: `planned download, ${name}`,
-    value: `${round(cost.seconds)} s (${round(gzipMB / cost.seconds)} MB/s gzip), ${round(cpu)} s of processor time, ${cost.requests} reads of blobs, ${round(cost.bytes / MB)} MB`,
+    value: `${round(cost.seconds)} s (${round(gzipMB / cost.seconds)} MB/s gzip), ${round(cpu)} s of processor time, ${cost.requests} reads of blobs (${cost.gets} GETs), ${round(cost.bytes / MB)} MB`,
+    ...getsVerdict(name, cost),
   })
 }
 printRows(`${chosen.objects} objects, ${chosen['latency-ms']} ms more to S3, median of ${chosen.rounds}`, rows)
 process.exit()
 
 function place(name: string, open: () => BlobStore): Place {
-  const counted = { requests: 0, bytes: 0 }
+  const counted = { requests: 0, gets: 0, bytes: 0 }
   return { name, counted, open: () => counting(open(), counted) }
+}
+
+function getsVerdict(name: string, { gets }: Cost): Partial<Row> {
+  if (!chosen.compact || name !== 'S3, no cache' || Number(chosen.objects) > GETS_MAX_OBJECTS) return {}
+  return { target: `fewer than ${GETS_MAX} GETs`, met: gets < GETS_MAX }
 }
 
 function counting(blobs: BlobStore, counted: Counted): BlobStore {
@@ -194,9 +215,9 @@ function usage(): { atMs: number; cpu: NodeJS.CpuUsage } {
   return { atMs: performance.now(), cpu: process.cpuUsage() }
 }
 
-function since({ atMs, cpu }: ReturnType<typeof usage>, { requests, bytes }: Counted, gzipBytes: number): Cost {
+function since({ atMs, cpu }: ReturnType<typeof usage>, counted: Counted, gzipBytes: number): Cost {
   const { user, system } = process.cpuUsage(cpu)
-  return { seconds: (performance.now() - atMs) / 1_000, cpuSeconds: (user + system) / 1e6, requests, bytes, gzipBytes }
+  return { seconds: (performance.now() - atMs) / 1_000, cpuSeconds: (user + system) / 1e6, ...counted, gzipBytes }
 }
 
 async function withLatency(latencyMs: number): Promise<typeof engine.options> {

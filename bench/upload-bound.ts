@@ -7,11 +7,11 @@ import { describe, MB, repeat, sample } from './measure.ts'
 import { building } from './model/building.ts'
 import { PROFILES, type ProfileName } from './model/profiles.ts'
 import { build, exitOnSignals, issueToken, peakResidentBytes, startServer } from './server.ts'
-import { inBatches, jsonArray, postBatch } from './upload.ts'
+import { inBatches, jsonArray, postBatch, postBlocks, readyBlocks } from './upload.ts'
 
 /*
- * `npm run bench:upload-bound [-- PROFILE]`: how fast uploads can be at most, in terms of one core's gunzip of the same bytes. It
- * compares processor times only: of the main thread of the server, of its other threads, and of gunzip. Neither can the uploads be
+ * `npm run bench:upload-bound [-- PROFILE [blocks]]`: how fast uploads can be at most, in terms of one core's gunzip of the same bytes;
+ * with `blocks`, uploads of ready blocks. It compares processor times only: of the main thread of the server, of its other threads, and of gunzip. Neither can the uploads be
  * faster than the main thread, nor than all threads together on all cores. Other programs on the machine matter little. Linux only.
  */
 
@@ -31,18 +31,19 @@ exitOnSignals()
 const profile = (process.argv[2] ?? 'geometry') as ProfileName
 if (!(profile in PROFILES))
   throw new Error(`the profile is ${profile}; it must be ${Object.keys(PROFILES).join(' or ')}`)
+const sendsBlocks = process.argv[3] === 'blocks'
 const scratch = mkdtempSync(join(tmpdir(), 'stowage-upload-bound-'))
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
 build()
 await measure()
 
 async function measure(): Promise<void> {
-  const texts = [...inBatches(building({ objects: OBJECTS, closure: 'root-less', profile }), BATCH_BYTES)].map(
-    jsonArray,
-  )
-  const bodies = texts.map((text) => new Uint8Array(gzipSync(text)))
+  const batches = [...inBatches(building({ objects: OBJECTS, closure: 'root-less', profile }), BATCH_BYTES)]
+  const texts = batches.map(jsonArray)
+  const gzipped = texts.map((text) => new Uint8Array(gzipSync(text)))
   const file = join(scratch, 'all.gz')
-  writeFileSync(file, Buffer.concat(bodies))
+  writeFileSync(file, Buffer.concat(gzipped))
+  const bodies = sendsBlocks ? await Promise.all(batches.map(readyBlocks)) : gzipped
   const data = join(scratch, 'data')
   const server = await startServer(data, ['--port', '0'])
   try {
@@ -70,7 +71,8 @@ async function sendAll(
 ): Promise<void> {
   const waiting = [...bodies]
   const sendOne = async (): Promise<void> => {
-    for (let body = waiting.shift(); body !== undefined; body = waiting.shift()) await postBatch(target, body)
+    for (let body = waiting.shift(); body !== undefined; body = waiting.shift())
+      await (sendsBlocks ? postBlocks(target, body) : postBatch(target, body))
   }
   await Promise.all(Array.from({ length: CLIENTS }, sendOne))
 }
@@ -99,7 +101,9 @@ function gunzipSeconds(file: string): number {
 function report(rounds: readonly Round[], jsonBytes: number): void {
   const cores = availableParallelism()
   const bound = ({ main, others, gunzip }: Round): number => gunzip / Math.max(main, (main + others) / cores)
-  console.log(`${profile}, ${(jsonBytes / MB).toFixed(0)} MB of JSON, ${rounds.length} rounds: median (min to max)`)
+  console.log(
+    `${profile}${sendsBlocks ? ' as ready blocks' : ''}, ${(jsonBytes / MB).toFixed(0)} MB of JSON, ${rounds.length} rounds: median (min to max)`,
+  )
   console.log(`  main thread of the server: ${describe(sample(rounds.map(({ main }) => main)), 's')}`)
   console.log(`  its other threads: ${describe(sample(rounds.map(({ others }) => others)), 's')}`)
   console.log(`  gunzip: ${describe(sample(rounds.map(({ gunzip }) => gunzip)), 's')}`)

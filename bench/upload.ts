@@ -1,5 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { BLOCKS_MEDIA_TYPE } from '../src/blocks/ready-blocks.ts'
+import { blockBody, platformCompressor } from '../src/client/upload/block-body.ts'
 import type { ModelObject } from './model/building.ts'
 
 export interface Target {
@@ -69,6 +71,24 @@ export async function postBatch(target: Target, gzipped: Uint8Array<ArrayBuffer>
     method: 'POST',
     headers: authorization(target),
     body: form,
+  })
+  await answered(response)
+}
+
+/** The objects as ready blocks, made as the client makes them. */
+export async function readyBlocks(objects: readonly ModelObject[]): Promise<Uint8Array<ArrayBuffer>> {
+  const compressor = platformCompressor()
+  const made = compressor === undefined ? undefined : await blockBody(objects, compressor, 0)
+  if (made === undefined) throw new Error('ready blocks need zlib, and texts as the server keeps them')
+  return new Uint8Array(await made.body.arrayBuffer())
+}
+
+/** One upload request of ready blocks. Throws unless the answer is 200. */
+export async function postBlocks(target: Target, blocks: Uint8Array<ArrayBuffer>): Promise<void> {
+  const response = await fetch(`${target.url}/objects/${target.projectId}`, {
+    method: 'POST',
+    headers: { ...authorization(target), 'Content-Type': BLOCKS_MEDIA_TYPE },
+    body: blocks,
   })
   await answered(response)
 }

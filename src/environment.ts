@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomFillSync } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 
 /** The source of the time of day. `Date` is one; tests pass their own. */
@@ -47,13 +47,38 @@ export interface HashKey {
   readonly high: number
 }
 
+/** Few bytes cost as much as many: a call of the system's generator takes two microseconds. */
+class RandomPool {
+  static readonly #POOL_BYTES = 4_096
+  /** More are drawn on their own. */
+  static readonly #SHORT_BYTES_MAX = 64
+  readonly #pool = new Uint8Array(RandomPool.#POOL_BYTES)
+  #used = RandomPool.#POOL_BYTES
+
+  /** Bytes that are given out once, and of which no copy stays here. */
+  take(sizeBytes: number): Uint8Array {
+    if (sizeBytes > RandomPool.#SHORT_BYTES_MAX) return randomBytes(sizeBytes)
+    if (this.#used + sizeBytes > RandomPool.#POOL_BYTES) {
+      randomFillSync(this.#pool)
+      this.#used = 0
+    }
+    const [from, end] = [this.#used, this.#used + sizeBytes]
+    this.#used = end
+    const bytes = this.#pool.slice(from, end)
+    this.#pool.fill(0, from, end)
+    return bytes
+  }
+}
+
+const randomPool = new RandomPool()
+
 /** The surroundings of this process. */
 export const REAL_ENVIRONMENT: Environment = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   setTimer: (delayMs, act) => new ProcessTimer(setTimeout(act, delayMs)),
   nextTurn: () => new Promise<void>((resolve) => setImmediate(resolve)),
-  randomBytes: (sizeBytes) => randomBytes(sizeBytes),
+  randomBytes: (sizeBytes) => randomPool.take(sizeBytes),
   parallelism: availableParallelism(),
   usesThreadPool: true,
   hashKey: hashKeyOf(randomBytes(8)),
@@ -83,7 +108,7 @@ export function hashKeyOf(bytes: Uint8Array): HashKey {
 }
 
 /** A new random id: 128 random bits as 32 hex digits. */
-export function randomId(environment: Environment): string {
+export function randomId(environment: Pick<Environment, 'randomBytes'>): string {
   return Buffer.from(environment.randomBytes(16)).toString('hex')
 }
 

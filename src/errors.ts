@@ -5,6 +5,7 @@ export const ERROR_STATUS = {
   invalid_utf8: 400,
   invalid_object: 400,
   invalid_delta: 400,
+  invalid_blocks: 400,
   invalid_id: 400,
   invalid_gzip: 400,
   invalid_multipart: 400,
@@ -48,6 +49,7 @@ export const ERROR_STATUS = {
   closing: 503,
   access_unavailable: 503,
   storage_unavailable: 503,
+  maintenance: 503,
   storage_full: 507,
   quota_exceeded: 507,
 } as const
@@ -88,6 +90,7 @@ const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set([
   'closing',
   'access_unavailable',
   'storage_unavailable',
+  'maintenance',
 ])
 
 /** The JSON body of every error answer, on every route. */

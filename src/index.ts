@@ -70,7 +70,7 @@ export type {
   UnreferencedObject,
   UnreferencedPage,
 } from './object/collection.ts'
-export type { CompactionProgress, CompactionReport } from './object/compaction.ts'
+export type { CompactionProgress, CompactionReport, DamagedPack } from './object/compaction.ts'
 export type {
   CollectAllOptions,
   CollectionTotals,

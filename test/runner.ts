@@ -64,6 +64,9 @@ const FAILED_FILE: string = join(TEST_ROOT, '..', 'failed.json')
 const UNKNOWN_FILE = 'unknown'
 const IS_SECOND_TRY: boolean = process.env.STOWAGE_TEST_SECOND_TRY === '1'
 
+/** A run that a test started: the files are those of the run around it. */
+const IS_INNER: boolean = process.env.STOWAGE_TEST_SHARED !== undefined
+
 /** The counts that the runner reports at the end of each run. */
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 
@@ -151,8 +154,10 @@ async function* runAll(files: readonly string[]): AsyncGenerator<TestEvent, void
     yield* runEntries(alone, 1, outcome)
   } finally {
     rmSync(folder, { recursive: true })
-    keepDurations(outcome.durations)
-    writeFileSync(FAILED_FILE, JSON.stringify([...outcome.failed].sort()))
+    if (!IS_INNER) {
+      keepDurations(outcome.durations)
+      writeFileSync(FAILED_FILE, JSON.stringify([...outcome.failed].sort()))
+    }
   }
   for (const [name, sum] of outcome.totals)
     yield { type: 'test:diagnostic', data: { nesting: 0, message: `${name} ${sum}` } }
@@ -170,7 +175,7 @@ async function* runEntries(
       (event.type === 'test:diagnostic' && event.data.nesting === 0 && TOTAL.exec(event.data.message)) || []
     if (event.type === 'test:fail') {
       process.exitCode = 1
-      failed.add(testFileOf(event.data) ?? UNKNOWN_FILE)
+      for (const path of failedFilesOf(event.data)) failed.add(path)
     }
     if ((event.type === 'test:pass' || event.type === 'test:fail') && event.data.nesting === 0)
       measure(event.data, durations)
@@ -192,6 +197,15 @@ function measure(
 function testFileOf({ file }: { readonly file?: string }): string | undefined {
   const [, path] = /^.*\/test\/(.+\.test)\.[jt]s$/.exec(file?.split(sep).join('/') ?? '') ?? []
   return path === undefined ? undefined : `${path}.js`
+}
+
+/** The files in which a test may have failed: one that a module beside them registers is of each that runs there. */
+function failedFilesOf(data: { readonly file?: string }): readonly string[] {
+  const path = testFileOf(data)
+  if (path !== undefined) return [path]
+  const [, folder] = /^.*\/test\/(.+\/)[^/]+\.[jt]s$/.exec(data.file?.split(sep).join('/') ?? '') ?? []
+  const beside = folder === undefined ? [] : files.filter((one) => one.startsWith(folder))
+  return beside.length === 0 ? [UNKNOWN_FILE] : beside
 }
 
 /** Paths of sources are names too. */

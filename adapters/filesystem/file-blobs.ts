@@ -5,7 +5,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Semaphore } from '../../src/async/semaphore.ts'
-import type { BlobInfo, CallOptions } from '../../src/storage/backend.ts'
+import type { BlobInfo, CallOptions, ReadOptions } from '../../src/storage/backend.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
 import { isDiskFull, isTooManyFiles } from '../common/errno.ts'
@@ -18,7 +18,10 @@ import { rechunk } from '../common/rechunk.ts'
 
 /** The bytes that one put holds in memory and writes with one call. */
 const WRITE_BYTES = 524_288
-const HANDLES_MAX = 64
+/** Files that are kept open: a project has some hundred packs until they are merged, and opening takes longer than a read. */
+const HANDLES_MAX = 256
+/** Reads in the thread pool at a time. */
+const READS_MAX = 64
 /** Longer reads leave the calling thread. */
 const QUICK_READ_BYTES_MAX = 65_536
 /** How old a file that no put finished must be, where another process may still write it. */
@@ -48,7 +51,7 @@ export interface FilesPart {
 export class FileBlobs implements BlobDriver {
   readonly #part: FilesPart
   readonly #handles = new FileHandles(HANDLES_MAX)
-  readonly #reads = new Semaphore(HANDLES_MAX)
+  readonly #reads = new Semaphore(READS_MAX)
   readonly #quick = new QuickReads()
 
   constructor(part: FilesPart) {
@@ -61,15 +64,17 @@ export class FileBlobs implements BlobDriver {
     return writeBlob(this.#part, name, content, signal)
   }
 
-  async read(name: string, start: number, end: number, { signal }: CallOptions): Promise<Uint8Array> {
+  async read(name: string, start: number, end: number, { signal, into }: ReadOptions): Promise<Uint8Array> {
     const path = fileOf(this.#part, name)
     // A disk that others share may be a network away.
-    const bytes = this.#part.isShared === true ? undefined : this.#readNow(path, start, end)
+    const bytes = this.#part.isShared === true ? undefined : this.#readNow(path, start, end, into)
     if (bytes !== undefined) return bytes
     return this.#reads.run(signal, async () => {
       try {
         if (this.#part.isShared === true) await this.#dropRemoved(path)
-        return await this.#handles.use(path, (descriptor) => readExactly(name, descriptor, start, end))
+        return await this.#handles.use(path, (descriptor) =>
+          readExactly(name, descriptor, start, into ?? Buffer.allocUnsafeSlow(end - start)),
+        )
       } catch (error) {
         throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new BlobNotFoundError(name) : error
       }
@@ -77,11 +82,11 @@ export class FileBlobs implements BlobDriver {
   }
 
   /** `undefined` if it takes longer, or is not possible: then the thread pool says why. */
-  #readNow(path: string, start: number, end: number): Uint8Array | undefined {
+  #readNow(path: string, start: number, end: number, into?: Uint8Array): Uint8Array | undefined {
     const sizeBytes = end - start
     if (sizeBytes === 0 || sizeBytes > QUICK_READ_BYTES_MAX) return undefined
     return this.#quick.tryNow(() => {
-      const bytes = Buffer.allocUnsafeSlow(sizeBytes)
+      const bytes = into ?? Buffer.allocUnsafeSlow(sizeBytes)
       const bytesRead = this.#handles.useNow(path, (descriptor) => readSync(descriptor, bytes, 0, sizeBytes, start))
       return bytesRead === sizeBytes ? bytes : undefined
     })
@@ -214,10 +219,11 @@ async function poisoning<T>(guard: WriteGuard, syncing: Promise<T>): Promise<T> 
   }
 }
 
-async function readExactly(name: string, descriptor: number, start: number, end: number): Promise<Uint8Array> {
+/** Fills `bytes` with those of the file from `start` on. */
+async function readExactly(name: string, descriptor: number, start: number, bytes: Uint8Array): Promise<Uint8Array> {
+  const end = start + bytes.length
   // If nothing is read, the end of the file shows only by its size.
   if (start === end) checkInside(name, end, (await statFile(descriptor)).size)
-  const bytes = Buffer.allocUnsafeSlow(end - start)
   for (let filled = 0; filled < bytes.length;) {
     const { bytesRead } = await readFile(descriptor, bytes, filled, bytes.length - filled, start + filled)
     if (bytesRead === 0) checkInside(name, end, start + filled)

@@ -71,6 +71,7 @@ export function postgresRecords(options: PostgresRecordsOptions): RecordStore {
   const address = connectionString === undefined ? undefined : addressOf(connectionString)
   return guardedRecords({
     limits: POSTGRES_RECORD_LIMITS,
+    isShared: true,
     place: `${address?.place ?? 'PostgreSQL'}, schema ${schema}`,
     open: () => openRecords(options, address, schema),
   })

@@ -86,7 +86,8 @@ async function perform(connection: Connection, exchange: Exchange, host: string)
   return { kind: exchange.kind ?? exchange.path, status, bytes, firstByteMs, totalMs }
 }
 
-async function bodyOf({ body, uploadFile }: Exchange): Promise<Uint8Array | undefined> {
+async function bodyOf({ body, bodyFile, uploadFile }: Exchange): Promise<Uint8Array | undefined> {
+  if (bodyFile !== undefined) return await readFile(bodyFile)
   if (uploadFile === undefined) return body === undefined ? undefined : Buffer.from(body)
   return Buffer.concat([Buffer.from(PART_START), await readFile(uploadFile), Buffer.from(PART_END)])
 }

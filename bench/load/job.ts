@@ -7,6 +7,8 @@ export interface Exchange {
   readonly body?: string
   /** A gzipped JSON array, sent as the only file part of a multipart body. */
   readonly uploadFile?: string
+  /** A file that is the whole body; the headers say what it is. */
+  readonly bodyFile?: string
   /** Marks this exchange in the report of a job that mixes several kinds. */
   readonly kind?: string
 }

@@ -1,6 +1,7 @@
 import type { Family } from './family.ts'
 import { deltas, have } from './rows/changes.ts'
 import { restarted, unplanned } from './rows/cold.ts'
+import { compaction } from './rows/compaction.ts'
 import { disk } from './rows/disk.ts'
 import { forms, manyClients, recursive, resume, versions } from './rows/graphs.ts'
 import { mixed, slowReaders } from './rows/load.ts'
@@ -26,12 +27,27 @@ export const FAMILIES: readonly Family[] = [
   slowReaders,
   restarted,
   disk,
+  compaction,
 ]
 
-/** The families of a list of names, or an error that names those that exist. */
+/** With a small model and a large one, in this order: what is looked up is looked up in merged packs. */
+export const GROWTH_FAMILIES: readonly Family[] = [
+  uploads,
+  unplanned,
+  compaction,
+  recursive,
+  diffs,
+  singles,
+  randomLists,
+]
+
+/** Rows that compare those of `GROWTH_FAMILIES`. */
+export const GROWTH = 'growth'
+
+/** The families of a list of names, all for an empty one; an error that names those that exist. */
 export function chosenFamilies(names: readonly string[]): readonly Family[] {
-  const unknown = names.filter((name) => !FAMILIES.some((family) => family.name === name))
-  if (unknown.length > 0)
-    throw new Error(`no rows ${unknown.join(', ')}; there are ${FAMILIES.map(({ name }) => name).join(', ')}`)
+  const known = [...FAMILIES.map(({ name }) => name), GROWTH]
+  const unknown = names.filter((name) => !known.includes(name))
+  if (unknown.length > 0) throw new Error(`no rows ${unknown.join(', ')}; there are ${known.join(', ')}`)
   return FAMILIES.filter(({ name }) => names.length === 0 || names.includes(name))
 }

@@ -6,17 +6,20 @@ import { startNginx } from '../nginx.ts'
 import { Bench } from './bench.ts'
 import { type Dataset, prepareDataset } from './dataset.ts'
 import type { Extent, Family } from './family.ts'
+import { GROWTH_FAMILIES } from './families.ts'
 import { growthRows, memoryRows } from './derived.ts'
 import { machineTime, machineUse } from './machine.ts'
 import { gunzipRate } from './references.ts'
 import { type DatasetSummary, percentile, type Results, RESULTS_VERSION, type Row } from './results.ts'
-import { isQuiet, measureRow, STEAL_SHARE_MAX } from './row.ts'
+import { isQuiet, measureRow, type RowPlan, STEAL_SHARE_MAX } from './row.ts'
 import { generatedModel, modelFile, type ModelSource } from './source.ts'
 import { tableOf } from './table.ts'
 import { remoteServer, startTested, type TestedServer } from './tested-server.ts'
 
 export interface MeasureOptions {
   readonly families: readonly Family[]
+  /** Also measures how costs grow from a small model to a large one, as `full` does. */
+  readonly growth?: boolean
   readonly full: boolean
   /** The variants of each row. */
   readonly extent: Extent
@@ -49,7 +52,6 @@ const LARGE_REPETITIONS = 2
 const GUNZIP_MB_PER_SECOND_MIN = 200
 /** Rows of both profiles; the others are measured with geometry alone, unless all is measured. */
 const BOTH_PROFILES = new Set(['upload', 'recursive'])
-const GROWTH = new Set(['upload', 'recursive', 'diff', 'single', 'random-ids', 'unplanned'])
 
 /** Which families are measured with a model. */
 interface Work {
@@ -131,22 +133,27 @@ async function openServer({ server, token, project, backend, scratch }: MeasureO
   return await startTested(dataFolder, backend)
 }
 
-function workOf({ families, model, root, profile, objects, full, rows }: MeasureOptions): readonly Work[] {
+function workOf(options: MeasureOptions): readonly Work[] {
+  const { families, model, root, profile, objects, full, growth = full } = options
   if (model !== undefined) return [{ source: modelFile(model, root), families }]
-  const size = objects ?? OBJECTS
-  const generated = (name: ProfileName, chosen: readonly Family[], count: number = size): Work => ({
-    source: generatedModel(name, count),
-    families: chosen,
+  const name = profile === undefined ? undefined : profileName(profile)
+  const generated = (families: readonly Family[], count: number, of: ProfileName = 'geometry'): Work => ({
+    source: generatedModel(of, count),
+    families,
   })
-  if (profile !== undefined) return [generated(profileName(profile), families)]
-  const isChosen = rows !== ''
-  const both = full || isChosen ? families : families.filter(({ name }) => BOTH_PROFILES.has(name))
-  const work = isChosen
-    ? [generated('geometry', families)]
-    : [generated('geometry', families), generated('building', both, full ? size : Math.ceil(size / 2))]
-  if (!full || objects !== undefined) return work
-  const growing = families.filter(({ name }) => GROWTH.has(name))
-  return [generated('geometry', growing, SMALL_OBJECTS), ...work, generated('geometry', growing, LARGE_OBJECTS)]
+  if (name !== undefined) return [generated(families, objects ?? OBJECTS, name)]
+  const work = families.length === 0 ? [] : usualWork(options, generated)
+  if (!growth || objects !== undefined) return work
+  return [generated(GROWTH_FAMILIES, SMALL_OBJECTS), ...work, generated(GROWTH_FAMILIES, LARGE_OBJECTS)]
+}
+
+function usualWork(
+  { families, full, rows, objects = OBJECTS }: MeasureOptions,
+  generated: (families: readonly Family[], count: number, of?: ProfileName) => Work,
+): readonly Work[] {
+  if (rows !== '') return [generated(families, objects)]
+  const both = full ? families : families.filter(({ name }) => BOTH_PROFILES.has(name))
+  return [generated(families, objects), generated(both, full ? objects : Math.ceil(objects / 2), 'building')]
 }
 
 function profileName(name: string): ProfileName {
@@ -164,19 +171,18 @@ async function measureFamily(
 ): Promise<void> {
   for (const plan of await family.plans(bench, dataset, extent)) {
     const aims = isJudged(dataset, family) ? plan.aims : []
-    const row = await measureRow(bench, family.name, dataset.name, {
-      ...plan,
-      ...fewerRounds(dataset),
-      aims: aims ?? [],
-    })
+    const row = await measureRow(bench, family.name, dataset.name, { ...plan, ...fewerRounds(dataset, plan), aims })
     say(tableOf({ rows: [row], skipped: [] }))
     rows.push(row)
   }
 }
 
 /** The largest models vary little, and their rounds take minutes. */
-function fewerRounds({ first }: Dataset): { readonly repetitions?: number } {
-  return first.objects >= LARGE_OBJECTS ? { repetitions: LARGE_REPETITIONS } : {}
+function fewerRounds(
+  { first }: Dataset,
+  { repetitions = LARGE_REPETITIONS }: RowPlan,
+): { readonly repetitions?: number } {
+  return first.objects >= LARGE_OBJECTS ? { repetitions: Math.min(repetitions, LARGE_REPETITIONS) } : {}
 }
 
 /** The targets are for models of this profile and of at least this size. */

@@ -5,6 +5,8 @@ import { formatFigure, formatNumber } from '../macro/table.ts'
 const START = '<!-- benchmark: written by `npm run bench -- --publish` -->'
 const END = '<!-- end of benchmark -->'
 
+const OBJECTS_SHOWN_MIN = 20_000
+
 /** The rows of the README's table, by family and variant, in this order. */
 const ROWS: readonly string[] = [
   'recursive/planned',
@@ -23,14 +25,14 @@ const ROWS: readonly string[] = [
 
 /** The table and what it was measured on, between its markers. */
 export function readmeBlock(results: Results): string {
-  const rows = ROWS.flatMap((name) => results.rows.filter((row) => nameOf(row) === name))
+  const rows = ROWS.flatMap((name) => results.rows.filter((row) => nameOf(row) === name && isShown(row, results)))
   const lines = rows.map(
-    (row) => `| ${row.title} (${profileOf(row, results)}) | ${ownFigure(row)} | ${references(row)} |`,
+    (row) => `| ${row.title} (${modelOf(row, results)}) | ${ownFigure(row)} | ${references(row)} |`,
   )
   return [
     START,
     '',
-    '| operation (profile of the model) | Stowage | reference, same bytes, same rounds |',
+    '| operation (model) | Stowage | reference, same bytes, same rounds |',
     '| --- | --- | --- |',
     ...lines,
     '',
@@ -62,8 +64,15 @@ function nameOf({ id, family }: Row): string {
   return variant === undefined ? family : `${family}/${variant}`
 }
 
-function profileOf({ dataset }: Row, { datasets }: Results): string {
-  return datasets.find(({ name }) => name === dataset)?.profile ?? dataset
+/** Small models are measured for the sake of growth alone. */
+function isShown({ dataset }: Row, { datasets }: Results): boolean {
+  const objects = datasets.find(({ name }) => name === dataset)?.objects ?? 0
+  return objects >= OBJECTS_SHOWN_MIN || datasets.every((other) => other.objects < OBJECTS_SHOWN_MIN)
+}
+
+function modelOf({ dataset }: Row, { datasets }: Results): string {
+  const model = datasets.find(({ name }) => name === dataset)
+  return model === undefined ? dataset : `${model.profile}, ${model.objects.toLocaleString('en')} objects`
 }
 
 function ownFigure({ headline, figures }: Row): string {

@@ -118,10 +118,10 @@ async function readJournal(path: string, opening: JournalOpening, sizeBytes: num
   const parts: ManifestPart[] = []
   let last: (Omit<ExportState, 'parts'> & { readonly count: number }) | undefined
   for (const line of lines.slice(1)) {
-    const { part, bytes, cursor, runsListedAt } = JSON.parse(line) as Checkpoint
+    const { part, bytes, cursor, end, runsListedAt } = JSON.parse(line) as Checkpoint
     if (bytes > sizeBytes) break
     if (part !== undefined) parts.push(part)
-    if (cursor !== undefined) last = { bytes, cursor, runsListedAt, count: parts.length }
+    if (cursor !== undefined) last = { bytes, cursor, ...(end && { end }), runsListedAt, count: parts.length }
   }
   return last && { ...last, parts: parts.slice(0, last.count) }
 }

@@ -40,6 +40,8 @@ export interface ImportResult extends ImportProgress {
   readonly differing: number
   /** Models, versions, automations and runs. */
   readonly records: RecordTotals
+  /** Ids of automations that were enabled in the archive and are disabled here, because their secrets did not come. */
+  readonly disabledAutomations: readonly string[]
 }
 
 /** Records about runs are taken from every archive of a chain; all others from the newest, which lists everything. */
@@ -101,6 +103,8 @@ class Importer {
   readonly #archives: readonly ArchiveReader[]
   readonly #options: ImportOptions
   readonly #secrets: SecretOpener | undefined
+  /** Ids of automations that are enabled in the newest archive. */
+  readonly #enabled = new Set<string>()
   readonly #tally = { objects: 0, sent: 0, differing: 0 }
 
   constructor(project: RemoteProject, archives: readonly ArchiveReader[], options: ImportOptions) {
@@ -116,7 +120,16 @@ class Importer {
     const sender = new RecordSender(this.#project)
     for (const [at, archive] of this.#archives.entries())
       await this.#records(archive, sender, at === this.#archives.length - 1)
-    return { ...this.#tally, records: await sender.end() }
+    const records = await sender.end()
+    return { ...this.#tally, records, disabledAutomations: await this.#disabled() }
+  }
+
+  async #disabled(): Promise<readonly string[]> {
+    const ids: string[] = []
+    if (this.#enabled.size === 0) return ids
+    for await (const page of this.#project.list('automations'))
+      for (const { id, enabled } of page) if (enabled === false && this.#enabled.has(String(id))) ids.push(String(id))
+    return ids
   }
 
   /** One request after the other, so that the target keeps the order. */
@@ -141,7 +154,8 @@ class Importer {
         for (const line of lines) {
           const { kind, value } = JSON.parse(line) as { kind: string; value: Record<string, unknown> }
           if (kind === 'artifact') announced.set(String(value.id), value as unknown as MovedArtifact)
-          else if (isNewest || KINDS_OF_RUNS.has(kind))
+          else if (isNewest && kind === 'automation' && value.enabled === true) this.#enabled.add(String(value.id))
+          if (kind !== 'artifact' && (isNewest || KINDS_OF_RUNS.has(kind)))
             await sender.send(kind === 'automation' ? { kind, value: await this.#opened(value) } : { kind, value })
         }
       }

@@ -24,6 +24,11 @@ export interface MirrorProgress {
 export interface MirrorOptions {
   /** The roots to copy, from a server that cannot list its contents. */
   readonly roots?: readonly string[]
+  /**
+   * With the secrets of automations, sealed with the key of the source: only a target with the same key opens them.
+   * Needs the right to write at the source.
+   */
+  readonly hasSealedSecrets?: boolean
   /** Aborts the mirror, which can be repeated. */
   readonly signal?: AbortSignal
   /** Called as objects are copied. */
@@ -119,7 +124,8 @@ class Mirror {
 
   /** Records that the source had before its objects were read: none names an object that is not among them. */
   async #withRecords(begin: string | null): Promise<MirrorResult> {
-    const copy = await temporaryCopy(sourceItems(this.source), this.#options.signal)
+    const { hasSealedSecrets = false, signal } = this.#options
+    const copy = await temporaryCopy(sourceItems(this.source, { hasSealedSecrets }), signal)
     try {
       await this.#objects(begin, true)
       const sender = new RecordSender(this.#target)

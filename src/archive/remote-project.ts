@@ -11,6 +11,8 @@ export interface ObjectLines {
   readonly objects: number
   /** The start of the next part. */
   readonly next: string
+  /** The end of the run, with which it can go on from `next` later. */
+  readonly end: string
 }
 
 /** A record on its way from one server to another. */
@@ -41,21 +43,22 @@ export class RemoteProject {
   }
 
   /**
-   * Everything that the project held when the first page was asked for, and perhaps more, in the order in which it
-   * came.
+   * Everything that the project held when the first page was asked for, in the order in which it came; each object
+   * once. With `endOfRun` an earlier run goes on.
    */
-  async *objectPages(after: string | null): AsyncGenerator<ObjectLines> {
+  async *objectPages(after: string | null, endOfRun?: string): AsyncGenerator<ObjectLines> {
     let place = after
-    let end: string | undefined
+    let end = endOfRun
     let waitedMs = 0
     for (;;) {
       const page = await this.#objectPage(place, end)
       if (page === undefined) return
       end ??= page.end
-      if (page.objects > 0) yield page
+      // The last page tells where the next run begins, though it be empty.
+      if (page.objects > 0 || page.next === end) yield page
       const isSame = page.next === place
       place = page.next
-      if (!isBefore(place, end)) return
+      if (place === end) return
       if (!isSame) continue
       if ((waitedMs += APPLIED_INTERVAL_MS) > APPLIED_MS_MAX)
         throw new ClientError(
@@ -216,10 +219,4 @@ interface Asked {
   /** Opens the body once more for each try. */
   readonly open?: () => ReadableStream<Uint8Array>
   readonly type?: string
-}
-
-function isBefore(cursor: string, end: string): boolean {
-  const [, sequence, ordinal] = cursor.split('.').map((part) => Number.parseInt(part, 16))
-  const [, endSequence, endOrdinal] = end.split('.').map((part) => Number.parseInt(part, 16))
-  return sequence < endSequence || (sequence === endSequence && ordinal < endOrdinal)
 }

@@ -47,6 +47,8 @@ export interface Checkpoint {
    * The place from which the objects continue; absent while records are written, which cannot continue in the middle.
    */
   readonly cursor?: string | null
+  /** The end of the run that reads the objects; absent before its first page. */
+  readonly end?: string
   readonly runsListedAt: string
 }
 
@@ -61,6 +63,7 @@ export interface ExportState {
   readonly bytes: number
   readonly parts: readonly ManifestPart[]
   readonly cursor: string | null
+  readonly end?: string
   readonly runsListedAt: string
 }
 
@@ -94,10 +97,11 @@ export async function* writeArchive(
   }
   let cursor = state?.cursor ?? since?.cursor ?? null
   yield { bytes: new Uint8Array(), checkpoint: { bytes: writer.bytes, cursor, runsListedAt } }
-  for await (const { lines, objects, next } of project.objectPages(cursor)) {
+  for await (const { lines, objects, next, end } of project.objectPages(cursor, state?.end)) {
     cursor = next
+    if (objects === 0) continue
     const content = await compressed(lines, COMPRESSION)
-    yield* writer.part(writer.nextName(OBJECTS_FOLDER, 'txt'), content, { objects, cursor, runsListedAt })
+    yield* writer.part(writer.nextName(OBJECTS_FOLDER, 'txt'), content, { objects, cursor, end, runsListedAt })
   }
   const source: Source = { project: project.remote.projectId, cursor, runsListedAt, base: since?.sha256 ?? null }
   yield* writer.file(MANIFEST, json(manifestOf(writer.parts)))
@@ -148,7 +152,7 @@ class ArchiveWriter {
   async *part(
     name: string,
     content: Buffer,
-    { objects, ...place }: { readonly objects?: number; readonly cursor?: string; readonly runsListedAt?: string } = {},
+    { objects, ...place }: { readonly objects?: number } & Partial<Omit<Checkpoint, 'bytes' | 'part'>> = {},
   ): AsyncGenerator<ArchivePiece> {
     const part: ManifestPart = {
       name,
@@ -178,7 +182,7 @@ class ArchiveWriter {
     return { bytes }
   }
 
-  #checkpoint(part: ManifestPart, place: { readonly cursor?: string; readonly runsListedAt?: string }): Checkpoint {
+  #checkpoint(part: ManifestPart, place: Partial<Omit<Checkpoint, 'bytes' | 'part'>>): Checkpoint {
     this.parts.push(part)
     return { bytes: this.bytes, part, runsListedAt: '', ...place }
   }

@@ -26,13 +26,14 @@ import {
   TIMER_MS_MAX,
 } from './domain/options.ts'
 import { RunQueue } from './runner/queue.ts'
+import { RunSightings } from './runner/run-sightings.ts'
 import { withRunTokens } from './domain/run-access.ts'
 import { applyRetention } from './upkeep/apply-retention.ts'
 import { endLostRuns } from './upkeep/end-lost-runs.ts'
 import { purgeDeleted } from './upkeep/purge-deleted.ts'
 import { SecretResealer } from './upkeep/reseal-secrets.ts'
 import { endsOf, expireRuns } from './upkeep/expire-runs.ts'
-import { expireCauses, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
+import { expireCauses, orphanAge, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionInfo } from './schemas/types.ts'
 
 /** Options of `automation`. All have defaults. */
@@ -94,6 +95,8 @@ interface Attached<H> {
   readonly domain: Domain
   readonly queue: RunQueue
   readonly active: ActiveRuns
+  readonly sightings: RunSightings
+  readonly sweeps: BackgroundLoop
 }
 
 class Automation<H> implements AutomationExtension<H> {
@@ -108,7 +111,6 @@ class Automation<H> implements AutomationExtension<H> {
   readonly #guard = new FailureGuard()
   readonly #runner: CommandRunner
   readonly #closing = new AbortController()
-  readonly #sweeps: BackgroundLoop
   #attached: Attached<H> | undefined
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
@@ -119,7 +121,6 @@ class Automation<H> implements AutomationExtension<H> {
     this.#resealer = new SecretResealer(this.#secrets, options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = checkedTimes(times)
-    this.#sweeps = new BackgroundLoop(() => this.#sweep(), this.#times.sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
     this.#attemptsMax = positive('attemptsMax', options.attemptsMax ?? ATTEMPTS_MAX)
     for (const registered of options.functions ?? []) this.#register(registered)
@@ -146,17 +147,20 @@ class Automation<H> implements AutomationExtension<H> {
     const active = new ActiveRuns(domain.store, (error) =>
       context.logger?.error({ err: error }, 'a run cannot be read'),
     )
+    const sightings = new RunSightings({ environment: context.environment, epochs, times: this.#times })
     const { serverUrl = `${IN_PROCESS_ORIGIN}${prefix}`, concurrency = CONCURRENCY } = this.#options
     const queue = new RunQueue({
       domain,
       active,
+      sightings,
       concurrency,
       fetch: context.fetch,
       logger: context.logger,
       attemptsMax: this.#attemptsMax,
       serverUrl: typeof serverUrl === 'function' ? serverUrl : () => serverUrl,
     })
-    this.#attached = { context, domain, queue, active }
+    const sweeps = new BackgroundLoop(() => this.#sweep(), this.#times.sweepIntervalMs, context.environment)
+    this.#attached = { context, domain, queue, active, sightings, sweeps }
     return automationResources<H>({ domain, context, limits: this.#limits })
   }
 
@@ -168,16 +172,18 @@ class Automation<H> implements AutomationExtension<H> {
 
   /** Finds runs that were lost while no server was running, and repeats this every `sweepIntervalMs`. */
   async open(): Promise<void> {
-    await this.#runner.open()
+    // What the processes of functions left is on the disk of the machine, of which a simulated process knows nothing.
+    if (this.#parts.context.environment.usesThreadPool) await this.#runner.open()
     await this.#resealer.takeKeys()
     this.#parts.queue.wake()
-    this.#sweeps.soon()
+    this.#parts.domain.remoteChanges.start()
+    this.#parts.sweeps.soon()
   }
 
   async removeProject(projectId: string): Promise<void> {
     await this.#parts.domain.store.removeProject(projectId)
     this.#parts.queue.stopProject(projectId)
-    this.#sweeps.soon()
+    this.#parts.sweeps.soon()
   }
 
   /** The versions of all models, also deleted ones: they can be restored. */
@@ -192,8 +198,9 @@ class Automation<H> implements AutomationExtension<H> {
   async close({ graceMs }: { readonly graceMs: number }): Promise<void> {
     this.#closing.abort(new StowageError('closing', 'the service is closing'))
     this.#parts.domain.signals.close()
+    await this.#parts.domain.remoteChanges.stop()
     await this.#parts.queue.close(graceMs)
-    await this.#sweeps.stop()
+    await this.#parts.sweeps.stop()
     this.#guard.close()
   }
 
@@ -234,11 +241,17 @@ class Automation<H> implements AutomationExtension<H> {
     return this.#attached
   }
 
-  /** Removed projects are swept each time, since a mark names them; the rest requires much reading. */
+  /**
+   * By one server of all. Removed projects are swept each time, since a mark names them; the rest requires much reading.
+   */
   async #sweepStorage(domain: Domain, signal: AbortSignal): Promise<void> {
-    const { store, options } = domain
+    const { janitor, environment, epochs } = this.#parts.context
+    const fence = janitor?.fence
+    if (fence === undefined || epochs === undefined) return
+    const { options } = domain
+    const store = domain.store.fencedBy(fence)
     const nowMs = store.clock.now()
-    const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
+    const isDue = environment.monotonicMs() - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
     if (isDue) await expireRuns(store, endsOf(this.#times, nowMs), signal)
     if (isDue) await applyRetention(domain, signal)
     if (isDue) await expireCauses(store, nowMs - this.#times.runRetentionMs - TIMER_MS_MAX, signal)
@@ -247,12 +260,14 @@ class Automation<H> implements AutomationExtension<H> {
       { store, emit: options.emit, epochs: options.epochs, graceMs: this.#times.deletionGraceMs },
       signal,
     )
-    if (isDue) await sweepOrphans(store, signal)
-    if (isDue) this.#storageSweptAtMs = nowMs
+    if (!isDue) return
+    const { number } = await epochs.current()
+    await sweepOrphans(store, orphanAge({ number, epochMs: epochs.epochMs }, this.#times.runMsMax), signal)
+    this.#storageSweptAtMs = environment.monotonicMs()
   }
 
   async #sweep(): Promise<void> {
-    const { domain, active, queue, context } = this.#parts
+    const { domain, active, sightings, queue, context } = this.#parts
     const { signal } = this.#closing
     const steps = [
       () => domain.triggers.run(signal),
@@ -261,6 +276,7 @@ class Automation<H> implements AutomationExtension<H> {
           {
             domain,
             active,
+            sightings,
             attemptsMax: this.#attemptsMax,
             concurrency: this.#options.concurrency ?? CONCURRENCY,
             isHeldHere: (runId) => queue.holds(runId),

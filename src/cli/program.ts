@@ -4,6 +4,7 @@ import { checkCommand } from './commands/check.ts'
 import { collectCommand } from './commands/collect.ts'
 import { compactCommand } from './commands/compact.ts'
 import { completionCommand } from './commands/completion.ts'
+import { copyCommand } from './commands/copy.ts'
 import { hasCommand } from './commands/has.ts'
 import { downloadCommand } from './commands/download.ts'
 import { duCommand } from './commands/du.ts'
@@ -68,6 +69,7 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .addCommand(exportCommand())
     .addCommand(importCommand())
     .addCommand(mirrorCommand())
+    .addCommand(copyCommand())
     .addCommand(backupCommand())
     .addCommand(restoreCommand())
     .addCommand(completionCommand())

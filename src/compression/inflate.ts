@@ -24,16 +24,7 @@ export function inflateFragments(
   environment: Environment = REAL_ENVIRONMENT,
 ): Promise<Uint8Array> {
   if (!environment.usesThreadPool) return environment.nextTurn().then(() => inflateFragmentsSync(stored, rawBytes))
-  return new Promise((resolve, reject) => {
-    inflateRaw(Buffer.concat([stored, FINAL_BLOCK]), inflateOptions(rawBytes), (error, result) => {
-      if (error) return reject(corrupt(stored, rawBytes, error))
-      try {
-        resolve(checked(result as unknown as Inflated, stored, rawBytes))
-      } catch (mismatch) {
-        reject(mismatch)
-      }
-    })
-  })
+  return inflateInPool(stored, rawBytes, FINAL_BLOCK, 0)
 }
 
 /**
@@ -41,13 +32,59 @@ export function inflateFragments(
  * work.
  */
 export function inflateFragmentsSync(stored: Uint8Array, rawBytes: number): Uint8Array {
+  return inflateHere(stored, rawBytes, FINAL_BLOCK, 0)
+}
+
+/** What must follow a fragment for `inflateFragmentInPlace`. */
+export const FRAGMENT_END_BYTES: number = FINAL_BLOCK.length
+
+/**
+ * The same for a fragment at the start of `storage`, which has `FRAGMENT_END_BYTES` more behind it that are overwritten:
+ * nothing is copied.
+ */
+export function inflateFragmentInPlace(storage: Uint8Array, storedBytes: number, rawBytes: number): Uint8Array {
+  storage.set(FINAL_BLOCK, storedBytes)
+  return inflateWhole(storage.subarray(0, storedBytes + FRAGMENT_END_BYTES), storedBytes, rawBytes)
+}
+
+/** `suffix` completes the fragment, and adds `suffixRawBytes` to its output. Throws `corrupt_data`. */
+export function inflateHere(
+  stored: Uint8Array,
+  rawBytes: number,
+  suffix: Uint8Array,
+  suffixRawBytes: number,
+): Uint8Array {
+  return inflateWhole(Buffer.concat([stored, suffix]), stored.length, rawBytes, suffixRawBytes)
+}
+
+/** A fragment of `storedBytes` bytes with the suffix that completes it. */
+function inflateWhole(whole: Uint8Array, storedBytes: number, rawBytes: number, suffixRawBytes = 0): Uint8Array {
   let result: Inflated
   try {
-    result = inflateRawSync(Buffer.concat([stored, FINAL_BLOCK]), inflateOptions(rawBytes)) as unknown as Inflated
+    result = inflateRawSync(whole, inflateOptions(rawBytes + suffixRawBytes)) as unknown as Inflated
   } catch (error) {
-    throw corrupt(stored, rawBytes, error)
+    throw corruptFragment(storedBytes, rawBytes, error)
   }
-  return checked(result, stored, rawBytes)
+  if (!isComplete(result, whole.length, rawBytes + suffixRawBytes)) throw corruptFragment(storedBytes, rawBytes)
+  return result.buffer
+}
+
+/** The same in the thread pool. */
+export function inflateInPool(
+  stored: Uint8Array,
+  rawBytes: number,
+  suffix: Uint8Array,
+  suffixRawBytes: number,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const whole = Buffer.concat([stored, suffix])
+    inflateRaw(whole, inflateOptions(rawBytes + suffixRawBytes), (error, result) => {
+      if (error) return reject(corruptFragment(stored.length, rawBytes, error))
+      const inflated = result as unknown as Inflated
+      if (isComplete(inflated, whole.length, rawBytes + suffixRawBytes)) resolve(inflated.buffer)
+      else reject(corruptFragment(stored.length, rawBytes))
+    })
+  })
 }
 
 /** One byte more than is expected, so that zlib sees the end without asking for a second buffer. */
@@ -55,14 +92,11 @@ function inflateOptions(rawBytes: number): ZlibOptions {
   return { chunkSize: Math.max(CHUNK_BYTES_MIN, rawBytes + 1), maxOutputLength: Math.max(1, rawBytes), info: true }
 }
 
-function checked(result: Inflated, stored: Uint8Array, rawBytes: number): Uint8Array {
-  const { buffer, engine } = result
-  if (buffer.length !== rawBytes || engine.bytesWritten !== stored.length + FINAL_BLOCK.length)
-    throw corrupt(stored, rawBytes)
-  return buffer
+function isComplete({ buffer, engine }: Inflated, wholeBytes: number, outputBytes: number): boolean {
+  return buffer.length === outputBytes && engine.bytesWritten === wholeBytes
 }
 
-function corrupt(stored: Uint8Array, rawBytes: number, cause?: unknown): StowageError {
-  const message = `a stored fragment of ${stored.length} bytes must inflate to exactly ${rawBytes} bytes, and does not`
+export function corruptFragment(storedBytes: number, rawBytes: number, cause?: unknown): StowageError {
+  const message = `a stored fragment of ${storedBytes} bytes must inflate to exactly ${rawBytes} bytes, and does not`
   return new StowageError('corrupt_data', message, { cause })
 }

@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
@@ -42,8 +43,12 @@ class FolderCredentials implements CredentialStore {
 
   /** A folder that goes away under a running server is an error: nobody must be let in because a list was lost. */
   async names(group: CredentialGroup): Promise<readonly string[]> {
-    const names = await readdir(this.#folderOf(group)).catch(this.#isOpen ? undefined : absent<string[]>([]))
-    return names.filter((name) => !name.startsWith(TEMPORARY_PREFIX))
+    const entries = await readdir(this.#folderOf(group), { withFileTypes: true }).catch(
+      this.#isOpen ? undefined : absent<Dirent[]>([]),
+    )
+    // The folders of the other groups lie among the keys.
+    const files = entries.filter((entry) => !entry.isDirectory() && !entry.name.startsWith(TEMPORARY_PREFIX))
+    return files.map(({ name }) => name)
   }
 
   read(group: CredentialGroup, name: string): Promise<string | undefined> {

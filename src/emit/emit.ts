@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import { relayed } from '../async/relay.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
@@ -87,24 +88,24 @@ export function emit(selection: Selection, options: EmitOptions, context: EmitCo
 }
 
 /** Nothing is made before the first pull, nor after an abort. */
-async function* pulled(
+function pulled(
   context: EmitContext,
   make: (compressor: DeflatePool) => AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+): AsyncIterable<Uint8Array> {
   const { signal, environment = REAL_ENVIRONMENT } = context
-  signal.throwIfAborted()
-  const own =
-    context.compressor === undefined
-      ? new DeflatePool({ level: LEVEL, concurrency: environment.parallelism, environment })
-      : undefined
-  try {
-    for await (const bytes of make(context.compressor ?? (own as DeflatePool))) {
-      signal.throwIfAborted()
-      yield bytes
-    }
-  } finally {
-    own?.close()
+  let own: DeflatePool | undefined
+  const open = (): AsyncIterable<Uint8Array> => {
+    own =
+      context.compressor === undefined
+        ? new DeflatePool({ level: LEVEL, concurrency: environment.parallelism, environment })
+        : undefined
+    return make(context.compressor ?? (own as DeflatePool))
   }
+  return relayed(open, {
+    before: () => signal.throwIfAborted(),
+    each: () => signal.throwIfAborted(),
+    ended: () => own?.close(),
+  })
 }
 
 /** A planned answer, or a part of one. */
@@ -120,7 +121,11 @@ function sliced(
   const read = { signal: context.signal }
   if (start === end) return none()
   if (coding === 'gzip')
-    return sliceBytes(plannedGzip(plan, start, end, { ...read, roomBytes: roomOf(selection) }), 0, end - start)
+    return sliceBytes(
+      plannedGzip(plan, start, end, { ...read, roomBytes: roomOf(selection), memory: selection.memory }),
+      0,
+      end - start,
+    )
   // The bracket at the end belongs to no object.
   if (format === 'json' && start === length - 1) return jsonArray(none(), { first: false })
   const { skip, lines } = start === 0 ? { skip: 0, lines: selection.lines(read) } : plan.linesFrom(format, start, read)

@@ -1,7 +1,7 @@
 import { constants, crc32 as crc32Of, deflateRawSync } from 'node:zlib'
 import type { DeflatePool } from '../compression/deflate-pool.ts'
 import { crc32Combine } from '../compression/crc32-combine.ts'
-import type { Fragment, PlannedSelection, SelectionReadOptions } from '../object/selection.ts'
+import type { Fragment, PlannedSelection, ReusedMemory, SelectionReadOptions } from '../object/selection.ts'
 import { deflateFragments } from './compressor.ts'
 import { BufferCoalescer } from './buffer-coalescer.ts'
 import type { Pacer } from './pacer.ts'
@@ -87,9 +87,9 @@ export async function* plannedGzip(
   plan: PlannedSelection,
   start: number,
   end: number,
-  read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes'>,
+  read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes'> & { readonly memory?: ReusedMemory | undefined },
 ): AsyncGenerator<Uint8Array> {
-  const gatherer = new BufferCoalescer(read.roomBytes)
+  const gatherer = new BufferCoalescer(read.roomBytes, read.memory)
   const storedEnd = HEADER.length + plan.storedBytes
   gatherer.add(HEADER.subarray(start, end))
   if (start < storedEnd && end > HEADER.length) {

@@ -1,3 +1,4 @@
+import { relayed } from '../async/relay.ts'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import type { StowageError, StowageErrorCode } from '../errors.ts'
 import type { PutResult } from '../object/graph-store.ts'
@@ -87,12 +88,11 @@ export class RequestTrace {
     return body
   }
 
-  async *counting(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body) {
-      this.#bytesSent += chunk.length
-      yield chunk
-    }
-    this.#isComplete = true
+  counting(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    return relayed(() => body, {
+      each: (chunk) => (this.#bytesSent += chunk.length),
+      completed: () => (this.#isComplete = true),
+    })
   }
 
   failed(error: StowageError): void {

@@ -76,6 +76,8 @@ function hops(count: number): (address: string, hop: number) => boolean {
 }
 
 function networks(proxies: readonly string[]): (address: string) => boolean {
+  // Each address that a list checks becomes an object of Node's, for every request.
+  if (proxies.length === 0) return () => false
   const list = new BlockList()
   for (const proxy of proxies) for (const network of proxy === 'loopback' ? LOOPBACK : [proxy]) add(list, network)
   return (address) => {

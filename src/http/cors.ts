@@ -16,6 +16,7 @@ export interface CorsPolicy {
 }
 
 const EXPOSED = [
+  'Accept-Post',
   'ETag',
   'Content-Length',
   'Content-Range',

@@ -13,6 +13,8 @@ export interface Answer {
   readonly length?: number
   /** How large its buffers should be at the moment, for streamed bodies that share memory with others. */
   readonly roomBytes?: () => number
+  /** Is told that the system has taken a buffer of the body and nobody refers to it any more. */
+  readonly sent?: (bytes: Uint8Array) => void
   /** Frees the resources of the response. Called exactly once, whether or not the body was read. */
   readonly release?: () => void
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, OutgoingMessage, type ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
 import { AHEAD_ROOM_BYTES_MIN } from '../memory/answer-memory.ts'
 import type { Answer } from './exchange.ts'
@@ -58,22 +58,47 @@ function setHeaders(res: ServerResponse, answer: Answer): void {
  * One buffer is on its way while the next is made: waiting for each to leave would let the connection run dry in
  * between. Only if many slow readers leave no room for more than one, the sender waits.
  */
-async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  const {
-    res,
-    answer: { roomBytes = (): number => Infinity },
-  } = sending
-  res.flushHeaders()
-  let previous: Promise<void> = Promise.resolve()
-  for await (const chunk of chunks) {
-    await previous
-    previous = written(sending, chunk)
-    // The error is thrown where the promise is awaited; until then it must not count as unhandled.
-    previous.catch(() => undefined)
-    if (roomBytes() < AHEAD_ROOM_BYTES_MIN) await previous
+async function streamBody(sending: Sending, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const { roomBytes = (): number => Infinity } = sending.answer
+  sending.res.flushHeaders()
+  const chunks = body[Symbol.asyncIterator]()
+  try {
+    let sent = await sendNext(sending, chunks)
+    while (sent !== undefined) {
+      if (roomBytes() < AHEAD_ROOM_BYTES_MIN) await sent.taken
+      sent = await sendNext(sending, chunks, sent.taken)
+    }
+  } finally {
+    await chunks.return?.()
   }
-  await previous
   await end(sending)
+}
+
+/**
+ * Writes the next chunk once the one before was taken, and resolves with the promise that this one is taken; `undefined`
+ * after the last. A function of its own: the frame of one that goes on would hold chunks that were sent.
+ */
+async function sendNext(
+  sending: Sending,
+  chunks: AsyncIterator<Uint8Array>,
+  previous?: Promise<void>,
+): Promise<{ readonly taken: Promise<void> } | undefined> {
+  const { done, value } = await chunks.next()
+  await previous
+  if (done === true) return undefined
+  const sent = isNodesOwn(sending.res) ? sending.answer.sent : undefined
+  const taken = written(sending, value).then(() => sent?.(value))
+  // The error is thrown where the promise is awaited; until then it must not count as unhandled.
+  taken.catch(() => undefined)
+  return { taken }
+}
+
+/**
+ * A host can wrap the `write` of a response, and a monitoring tool that of all responses. Either may keep what is
+ * written. Node's own method is the one that responses inherit from `OutgoingMessage`.
+ */
+function isNodesOwn(res: ServerResponse): boolean {
+  return Object.is(Reflect.get(res, 'write'), Reflect.get(OutgoingMessage.prototype, 'write'))
 }
 
 /** Resolves when the system has taken the bytes. */

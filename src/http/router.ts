@@ -95,8 +95,11 @@ export function matchesPathEnd(path: string, resourcePath: string): boolean {
 
 /** Each segment decoded once. Throws `invalid_request` for bad percent-encoding. */
 export function decodeParams(match: Match<never>): PathParams {
-  const names = segmentsOf(match.resource.path).filter((segment) => segment.startsWith(':'))
-  return Object.fromEntries(names.map((name, at) => [name.slice(1), decodeSegment(match.rawParams[at])]))
+  const params: Record<string, string> = {}
+  let at = 0
+  for (const segment of segmentsOf(match.resource.path))
+    if (segment.startsWith(':')) params[segment.slice(1)] = decodeSegment(match.rawParams[at++])
+  return params
 }
 
 function segmentsOf(path: string): string[] {

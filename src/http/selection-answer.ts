@@ -40,9 +40,14 @@ export async function releasing(
   make: () => Answer | Promise<Answer>,
 ): Promise<Answer> {
   try {
-    await memory.hold(ANSWER_BYTES + (selection.heldBytes ?? 0))
+    await (selection.lease?.(memory) ?? memory.hold(ANSWER_BYTES))
     const answer = await make()
-    return { ...answer, roomBytes: () => selection.roomBytes ?? Infinity, release: () => selection.release() }
+    return {
+      ...answer,
+      roomBytes: () => selection.roomBytes ?? Infinity,
+      sent: (bytes) => selection.memory?.giveBack(bytes),
+      release: () => selection.release(),
+    }
   } catch (error) {
     selection.release()
     throw error

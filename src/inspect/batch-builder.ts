@@ -11,13 +11,18 @@ const LINE_BYTES_AT_FIRST = 16_384
 
 /** Gathers objects into a batch. What it hands out is never written again. */
 export class BatchBuilder {
-  #lines = new ByteList(LINE_BYTES_AT_FIRST)
+  #lines: ByteList
   #names = new IdColumn(OBJECTS_AT_FIRST)
   #lineBytes = new Uint32Array(OBJECTS_AT_FIRST)
   #idBytes = new Uint16Array(OBJECTS_AT_FIRST)
   #referenceEnds = new Uint32Array(OBJECTS_AT_FIRST)
   #claimEnds = new Uint32Array(OBJECTS_AT_FIRST)
   #count = 0
+
+  /** With `holdsLines: false` all objects are added by `addHeld`. */
+  constructor({ holdsLines = true }: { readonly holdsLines?: boolean } = {}) {
+    this.#lines = new ByteList(holdsLines ? LINE_BYTES_AT_FIRST : 0)
+  }
 
   get count(): number {
     return this.#count
@@ -43,6 +48,11 @@ export class BatchBuilder {
     this.#endLine(start, id.length, claims)
   }
 
+  /** Adds an object whose line lies behind those before it in the buffer that `takeOf` receives. */
+  addHeld(lineBytes: number, idBytes: number, claims: IdColumn): void {
+    this.#endColumns(lineBytes, idBytes, claims)
+  }
+
   /** Adds an object whose text has no id yet: it becomes the first member. */
   addWithId(id: Uint8Array, text: Uint8Array, isEmpty: boolean, claims: IdColumn): void {
     const member = Buffer.from(`{"id":"${Buffer.from(id).toString('latin1')}"`, 'latin1')
@@ -58,10 +68,21 @@ export class BatchBuilder {
 
   /** The objects so far; the builder begins again with new buffers. */
   take(): ObjectBatch {
+    const batch = this.#take(this.#lines.view())
+    this.#lines = new ByteList(Math.min(batch.lines.length + LINE_BYTES_AT_FIRST, 524_288))
+    return batch
+  }
+
+  /** The same for objects that were added by `addHeld`: `lines` are theirs. */
+  takeOf(lines: Uint8Array): ObjectBatch {
+    return this.#take(lines)
+  }
+
+  #take(lines: Uint8Array): ObjectBatch {
     const count = this.#count
     const batch: ObjectBatch = {
       count,
-      lines: this.#lines.view(),
+      lines,
       lineBytes: this.#lineBytes.subarray(0, count),
       idBytes: this.#idBytes.subarray(0, count),
       names: this.#names.bytes,
@@ -75,9 +96,13 @@ export class BatchBuilder {
 
   #endLine(start: number, idBytes: number, claims: IdColumn): void {
     this.#lines.push(LF)
+    this.#endColumns(this.#lines.length - start, idBytes, claims)
+  }
+
+  #endColumns(lineBytes: number, idBytes: number, claims: IdColumn): void {
     if (this.#count === this.#lineBytes.length) this.#growColumns(this.#count * 2)
     const index = this.#count++
-    this.#lineBytes[index] = this.#lines.length - start
+    this.#lineBytes[index] = lineBytes
     this.#idBytes[index] = idBytes
     this.#referenceEnds[index] = this.#names.count
     this.#names.addAll(claims)
@@ -87,7 +112,6 @@ export class BatchBuilder {
   /** The next batch will be about as large as the last one, an unusually large one aside. */
   #startAnew(last: ObjectBatch): void {
     const capacity = Math.max(OBJECTS_AT_FIRST, Math.min(last.count, 4_096))
-    this.#lines = new ByteList(Math.min(last.lines.length + LINE_BYTES_AT_FIRST, 524_288))
     this.#names = new IdColumn(Math.max(OBJECTS_AT_FIRST, Math.min(last.nameEnds.length, 16_384)))
     this.#lineBytes = new Uint32Array(capacity)
     this.#idBytes = new Uint16Array(capacity)

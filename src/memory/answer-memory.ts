@@ -1,4 +1,7 @@
 import { type Environment, REAL_ENVIRONMENT } from '../environment.ts'
+import { ReadingPace } from '../async/reading-pace.ts'
+import type { MemoryLease } from './memory-lease.ts'
+import { ReadBuffers } from './read-buffers.ts'
 
 /** The smallest room that a response gets, however many there are: about the smallest useful read. */
 const ROOM_BYTES_MIN = 40_960
@@ -6,21 +9,15 @@ const ROOM_BYTES_MIN = 40_960
 export const AHEAD_ROOM_BYTES_MIN: number = 2 * ROOM_BYTES_MIN
 /** One buffer takes at most one in so many of the bytes that are left: an answer has about four at a time. */
 const ROOM_SHARE = 4
+/** Of a response that is alone: nobody else takes some of the rest meanwhile. Each read of a distant store has its price. */
+const ROOM_SHARE_ALONE = 2
 /** And at most one in so many of the equal part that each answer under way has of all bytes. */
 const EQUAL_SHARE = 2
 /** The buffer that was handed on last may still be on its way to the client, and so may the one before it. */
 const ON_THEIR_WAY = 2
-/**
- * More than the systems on both sides take in for a client that has stopped reading. A client that took so much without
- * a pause reads on.
- */
-const FAST_AFTER_BYTES = 16 * 1_048_576
 /** Those that read on share at most this part of the bytes once more. */
 const FAST_SHARE = 2
-/** A client that asks for the next buffer later than this has made a pause. */
-const PAUSE_MS = 100
-
-/** The basic memory of every response: its request leases it before the response begins. */
+/** The basic memory of every response, leased before the response begins. */
 export const ANSWER_BYTES = 65_536
 
 /** Answers that share one number of bytes. */
@@ -32,25 +29,28 @@ class Pool {
     this.#limitBytes = limitBytes
   }
 
-  get roomBytes(): number {
-    return Math.floor((this.#limitBytes - this.heldBytes) / ROOM_SHARE)
+  roomBytes(share = ROOM_SHARE): number {
+    return Math.floor(Math.min((this.#limitBytes - this.heldBytes) / share, this.#limitBytes / ROOM_SHARE))
   }
 }
 
 /**
  * The buffers that all responses under way hold beyond `ANSWER_BYTES` each, together. A response asks before each read
  * how large it may be: a share of the rest, and of its part if all had the same. So few responses read in large pieces,
- * and among many each holds one small buffer. Nobody waits for memory: a reader that has stopped would block the
- * others. A client that has read much without a pause shares the same number of bytes once more with others like it, so
- * that hundreds of stopped readers do not slow it down.
+ * one alone in the largest, and among many each holds one small buffer. Nobody waits for memory: a reader that has
+ * stopped would block the others. A client that has read much without a pause shares the same number of bytes once more
+ * with others like it, so that hundreds of stopped readers do not slow it down. When requests wait for memory, answers
+ * whose clients pause give their leases back, and only what they really hold counts.
  */
 export class AnswerMemory {
   readonly limitBytes: number
+  /** The memory into which answers read. */
+  readonly readBuffers: ReadBuffers
   readonly #onChange: (bytes: number) => void
   readonly #environment: Pick<Environment, 'monotonicMs'>
   readonly #all: Pool
   readonly #fast: Pool
-  #answers = 0
+  readonly #open = new Set<AnswerBuffers>()
 
   /** `onChange` receives each change, for callers that count other memory as well. */
   constructor(
@@ -59,6 +59,7 @@ export class AnswerMemory {
     environment: Pick<Environment, 'monotonicMs'> = REAL_ENVIRONMENT,
   ) {
     this.limitBytes = limitBytes
+    this.readBuffers = new ReadBuffers(limitBytes)
     this.#environment = environment
     this.#onChange = onChange
     this.#all = new Pool(limitBytes)
@@ -71,28 +72,39 @@ export class AnswerMemory {
 
   /** How large a buffer may be at the moment. */
   roomBytes(isFast = false): number {
-    const equal = Math.floor(this.limitBytes / (EQUAL_SHARE * Math.max(1, this.#answers)))
-    const room = Math.max(ROOM_BYTES_MIN, Math.min(this.#all.roomBytes, equal))
-    return isFast ? Math.max(room, this.#fast.roomBytes) : room
+    const equal = Math.floor(this.limitBytes / (EQUAL_SHARE * Math.max(1, this.#open.size)))
+    const share = this.#open.size > 1 ? ROOM_SHARE : ROOM_SHARE_ALONE
+    const room = Math.max(ROOM_BYTES_MIN, Math.min(this.#all.roomBytes(share), equal))
+    return isFast ? Math.max(room, this.#fast.roomBytes()) : room
   }
 
   /** Counts the buffers of one answer, until it ends. */
   open(): AnswerBuffers {
-    this.#answers++
-    return new AnswerBuffers(this, {
+    const buffers: AnswerBuffers = new AnswerBuffers(this, {
       count: (bytes, isFast) => {
         const pool = isFast ? this.#fast : this.#all
         pool.heldBytes += bytes
         this.#onChange(bytes)
       },
-      ended: () => this.#answers--,
+      countBasic: this.#onChange,
+      ended: () => this.#open.delete(buffers),
       nowMs: () => this.#environment.monotonicMs(),
     })
+    this.#open.add(buffers)
+    return buffers
+  }
+
+  /** Answers whose clients pause at the moment give back what they lease and do not hold. */
+  shrinkPaused(): void {
+    for (const buffers of this.#open) buffers.shrinkIfPaused()
   }
 }
 
 interface Counting {
+  /** Bytes beyond `ANSWER_BYTES`. */
   readonly count: (bytes: number, isFast: boolean) => void
+  /** The others, of answers that gave their lease back. */
+  readonly countBasic: (bytes: number) => void
   readonly ended: () => void
   readonly nowMs: () => number
 }
@@ -104,16 +116,28 @@ export class AnswerBuffers {
   readonly #passedOn: number[] = []
   #heldBytes = 0
   #countedBytes = 0
+  #countedBasicBytes = 0
+  /** Covers `ANSWER_BYTES`, unless it was given back. */
+  #lease: MemoryLease | undefined
+  #isLeased = false
   #isOver = false
-  /** Bytes that the client has taken since its last pause. */
-  #withoutPauseBytes = 0
-  #passedOnAtMs: number
+  readonly #pace: ReadingPace
   #isFast = false
 
   constructor(memory: AnswerMemory, counting: Counting) {
     this.#memory = memory
     this.#counting = counting
-    this.#passedOnAtMs = counting.nowMs()
+    this.#pace = new ReadingPace(() => counting.nowMs())
+  }
+
+  /**
+   * Leases `ANSWER_BYTES`, and what else the response holds until its end. Call it once, before the response begins.
+   * Rejects as `MemoryLease.hold` does.
+   */
+  async lease(memory: MemoryLease, elseBytes = 0): Promise<void> {
+    await memory.hold(ANSWER_BYTES + elseBytes)
+    this.#lease = memory
+    this.#isLeased = true
   }
 
   get roomBytes(): number {
@@ -140,10 +164,22 @@ export class AnswerBuffers {
   passOn(bytes: number): void {
     this.#passedOn.push(bytes)
     if (this.#passedOn.length > (this.aheadBytes === 0 ? 1 : ON_THEIR_WAY)) this.free(this.#passedOn.shift() as number)
-    const nowMs = this.#counting.nowMs()
-    this.#withoutPauseBytes = nowMs - this.#passedOnAtMs > PAUSE_MS ? 0 : this.#withoutPauseBytes + bytes
-    this.#passedOnAtMs = nowMs
-    this.#become(this.#withoutPauseBytes >= FAST_AFTER_BYTES)
+    const { isPaused } = this.#pace
+    this.#pace.asked(bytes)
+    this.#pace.passedOn()
+    this.#become(this.#pace.isReading)
+    if (!isPaused && !this.#isLeased && this.#lease?.tryHold(ANSWER_BYTES) === true) {
+      this.#isLeased = true
+      this.#countBasic()
+    }
+  }
+
+  /** Gives the lease back while the client pauses: the bytes that are on their way to it count instead. */
+  shrinkIfPaused(): void {
+    if (!this.#isLeased || this.#passedOn.length === 0 || !this.#pace.isPaused) return
+    this.#isLeased = false
+    this.#countBasic()
+    this.#lease?.free(ANSWER_BYTES)
   }
 
   /** The answer is over: nothing of it counts any more. May be called more than once. */
@@ -164,9 +200,18 @@ export class AnswerBuffers {
   #add(bytes: number): void {
     if (this.#isOver) return
     this.#heldBytes += bytes
+    this.#countBasic()
     const counted = Math.max(0, this.#heldBytes - ANSWER_BYTES)
     if (counted === this.#countedBytes) return
     this.#counting.count(counted - this.#countedBytes, this.#isFast)
     this.#countedBytes = counted
+  }
+
+  #countBasic(): void {
+    const isCounted = this.#lease !== undefined && !this.#isLeased
+    const counted = isCounted ? Math.min(this.#heldBytes, ANSWER_BYTES) : 0
+    if (counted === this.#countedBasicBytes) return
+    this.#counting.countBasic(counted - this.#countedBasicBytes)
+    this.#countedBasicBytes = counted
   }
 }

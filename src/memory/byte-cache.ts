@@ -38,6 +38,11 @@ export class ByteCache<V> {
     return slot.value
   }
 
+  /** The value, if it is here or on its way; it does not count as used. */
+  peek(key: string): Promise<V> | undefined {
+    return this.#slots.get(key)?.value
+  }
+
   /** Forgets the value; with `value`, as `get` returned it, only if it is still that one. */
   delete(key: string, value?: Promise<V>): void {
     const slot = this.#slots.get(key)

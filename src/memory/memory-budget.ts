@@ -25,6 +25,8 @@ export interface MemoryBudgetOptions {
   readonly patienceMs?: number
   /** The source of time. That of the process by default. */
   readonly environment?: Environment
+  /** Called when a request would have to wait: it may give memory back. */
+  readonly onShortage?: () => void
 }
 
 interface Waiter {
@@ -56,6 +58,7 @@ export class MemoryBudget {
   readonly #stepBytes: number
   readonly #patienceMs: number
   readonly #environment: Environment
+  readonly #onShortage: () => void
   readonly #shares = new FairShares()
   readonly #leases = new Set<MemoryLease>()
   readonly #waiting = new Set<Waiter>()
@@ -73,6 +76,7 @@ export class MemoryBudget {
     this.#stepBytes = options.stepBytes ?? STEP_BYTES
     this.#patienceMs = options.patienceMs ?? PATIENCE_MS
     this.#environment = options.environment ?? REAL_ENVIRONMENT
+    this.#onShortage = options.onShortage ?? ((): void => undefined)
   }
 
   get heldBytes(): number {
@@ -99,11 +103,11 @@ export class MemoryBudget {
     if (asked.signal.aborted) return Promise.reject(asked.signal.reason as Error)
     const wanted = Math.min(this.limitBytes, Math.ceil(asked.neededBytes / this.#stepBytes) * this.#stepBytes)
     const bytes = wanted - lease.reservedBytes
-    if (!this.#isBehindOthers(lease) && this.#fits(lease, bytes)) {
-      this.#grant(lease, bytes)
-      return undefined
-    }
-    return this.#wait(lease, bytes, asked)
+    const isFree = (): boolean => !this.#isBehindOthers(lease) && this.#fits(lease, bytes)
+    if (!isFree()) this.#onShortage()
+    if (!isFree()) return this.#wait(lease, bytes, asked)
+    this.#grant(lease, bytes)
+    return undefined
   }
 
   /** Called by leases: grants at once or not at all. */
@@ -120,6 +124,20 @@ export class MemoryBudget {
     if (kept >= lease.reservedBytes) return
     this.#grant(lease, kept - lease.reservedBytes)
     this.#serve()
+  }
+
+  /**
+   * Called by leases: what exceeds `neededBytes` goes over to another lease of `bytes`. That one neither grows nor ends
+   * on its own, so it takes no part in what is decided about leases.
+   */
+  split(lease: MemoryLease, neededBytes: number, bytes: number): MemoryLease {
+    const other = this.open({ signal: new AbortController().signal, party: lease.party })
+    const otherBytes = Math.ceil(bytes / this.#stepBytes) * this.#stepBytes
+    this.#heldBytes += otherBytes
+    this.#shares.add(other.party, otherBytes)
+    other.reservedBytes = otherBytes
+    this.giveBack(lease, neededBytes)
+    return other
   }
 
   /** Called by leases when they are over. */
@@ -140,7 +158,7 @@ export class MemoryBudget {
   }
 
   #fits(lease: MemoryLease, bytes: number): boolean {
-    return this.#leases.size === 0 || this.#heldBytes + bytes <= this.#boundFor(lease)
+    return this.#heldBytes + bytes <= (this.#leases.size === 0 ? this.limitBytes : this.#boundFor(lease))
   }
 
   #boundFor(lease: MemoryLease): number {
@@ -185,7 +203,8 @@ export class MemoryBudget {
       const lookAgain = (): Timer =>
         this.#environment.setTimer(this.#patienceMs, () => {
           looking = lookAgain()
-          this.#revokeFor(waiter)
+          this.#onShortage()
+          if (this.#waiting.has(waiter)) this.#revokeFor(waiter)
         })
       let looking = lookAgain()
       signal.addEventListener('abort', aborted)

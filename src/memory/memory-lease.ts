@@ -21,6 +21,7 @@ interface Lender {
   tryReserve(lease: MemoryLease, neededBytes: number): boolean
   reserve(lease: MemoryLease, asked: LeaseRequest): Promise<void> | undefined
   giveBack(lease: MemoryLease, neededBytes: number): void
+  split(lease: MemoryLease, neededBytes: number, bytes: number): MemoryLease
   close(lease: MemoryLease): void
 }
 
@@ -124,6 +125,15 @@ export class MemoryLease {
     if (this.#isOver) return
     this.#neededBytes -= bytes
     this.#lender.giveBack(this, this.#neededBytes)
+  }
+
+  /**
+   * Moves held bytes to a lease of the same party that lives longer than the request. It cannot be told to end, and its
+   * receiver releases it.
+   */
+  split(bytes: number): MemoryLease {
+    this.#neededBytes -= bytes
+    return this.#lender.split(this, this.#neededBytes, bytes)
   }
 
   /** A part of the lease, for callers that know its current size rather than each change. */

@@ -10,11 +10,14 @@ export interface ServiceMemory {
   readonly answers: AnswerMemory
   /** Tables of packs that were used last: a quarter. */
   readonly tablesBytes: number
-  /** Plans that were used last: an eighth. */
+  /** Plans that were used last: three quarters of an eighth. */
   readonly plansBytes: number
+  /** Delta answers that were asked for last: the rest of that eighth. */
+  readonly deltasBytes: number
 }
 
-const MEMORY_BYTES_MAX = 96 * MB
+/** The default of `memoryBytesMax`. */
+export const MEMORY_BYTES_MAX: number = 96 * MB
 /** Leases grow by this much, so that small requests never ask twice. */
 const STEP_BYTES = 65_536
 
@@ -24,7 +27,12 @@ export function divideMemory(
   options: Omit<MemoryBudgetOptions, 'stepBytes'> = {},
 ): ServiceMemory {
   const share = Math.floor(memoryBytesMax / 8)
-  const requests = new MemoryBudget(memoryBytesMax - share * 3, { ...options, stepBytes: STEP_BYTES })
+  const requests = new MemoryBudget(memoryBytesMax - share * 3, {
+    ...options,
+    stepBytes: STEP_BYTES,
+    onShortage: () => answers.shrinkPaused(),
+  })
   const answers = new AnswerMemory(share, (bytes) => requests.count(bytes), options.environment)
-  return { requests, answers, tablesBytes: share * 2, plansBytes: share }
+  const deltasBytes = share >> 2
+  return { requests, answers, tablesBytes: share * 2, plansBytes: share - deltasBytes, deltasBytes }
 }

@@ -6,7 +6,10 @@
  */
 export interface ObjectBatch {
   readonly count: number
-  /** The objects as they will be sent: lines `<id> TAB <json> LF`, one after the other. */
+  /**
+   * The objects as they will be sent: lines `<id> TAB <json> LF`, one after the other. Those of `blocks` are valid until
+   * the next batch is asked for.
+   */
   readonly lines: Uint8Array
   /** Bytes of line i, its LF included. */
   readonly lineBytes: Uint32Array
@@ -16,4 +19,15 @@ export interface ObjectBatch {
   readonly nameEnds: Uint32Array
   readonly referenceEnds: Uint32Array
   readonly claimEnds: Uint32Array
+  /** The lines as a client compressed them, block by block. Together they are all lines of the batch. */
+  readonly blocks?: readonly ReadyBlock[]
+}
+
+/** Lines of a batch as one DEFLATE fragment, such as packs consist of. */
+export interface ReadyBlock {
+  /** Lines. */
+  readonly count: number
+  readonly stored: Uint8Array
+  readonly rawBytes: number
+  readonly rawCrc32: number
 }

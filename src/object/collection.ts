@@ -1,5 +1,14 @@
 import type { StoreEpoch } from './epochs.ts'
 import type { GraphRoot } from './roots.ts'
+import type {
+  ChosenReport,
+  CollectedAmount,
+  CollectionProgress,
+  CollectionReport,
+  ObjectAmount,
+} from './upkeep-wire-types.ts'
+
+export type { ChosenReport, CollectedAmount, CollectionProgress, CollectionReport, ObjectAmount }
 
 /**
  * Reads the roots of a project, in any order. The store calls it when it needs them: after it has noted the epoch and
@@ -7,40 +16,14 @@ import type { GraphRoot } from './roots.ts'
  */
 export type ReadRoots = () => Promise<readonly GraphRoot[]>
 
-/** A number of objects, with their bytes. */
-export interface ObjectAmount {
-  /** How many. */
-  readonly objects: number
-  /** Bytes of JSON. */
-  readonly jsonBytes: number
-  /** Their share of the compressed blocks of their packs. Compaction frees it on the disk. */
-  readonly storedBytes: number
-}
-
 /**
  * Why objects are not needed. `neverReferenced`: no version and no pin led to them at any collection. `oldVersion`: one
  * did, and it was deleted or ended. `replaced`: lines of objects that another pack holds as well.
  */
-export type CollectionCause = 'neverReferenced' | 'oldVersion' | 'replaced'
+export type CollectionCause = keyof CollectedAmount['byCause']
 
 /** All causes. */
 export const COLLECTION_CAUSES: readonly CollectionCause[] = ['neverReferenced', 'oldVersion', 'replaced']
-
-/** A number of objects in all, and by cause. */
-export interface CollectedAmount extends ObjectAmount {
-  /** The same, divided by the cause. */
-  readonly byCause: Readonly<Record<CollectionCause, ObjectAmount>>
-}
-
-/** How far a collection is. */
-export interface CollectionProgress {
-  /** What it does now. */
-  readonly phase: 'marking' | 'condemning' | 'freeing' | 'restoring'
-  /** Objects that this phase is done with. */
-  readonly objects: number
-  /** All objects of this phase, as far as known. */
-  readonly objectsTotal: number
-}
 
 /** How a collection treats a project. */
 export interface CollectOptions {
@@ -52,29 +35,6 @@ export interface CollectOptions {
   /** Counts what a collection would do now, and changes nothing. */
   readonly dryRun?: boolean
   readonly onProgress?: ((progress: CollectionProgress) => void) | undefined
-}
-
-/** The result of one collection of a project. */
-export interface CollectionReport {
-  /** Whether it only counted, and changed nothing. */
-  readonly dryRun: boolean
-  /**
-   * Why nothing was collected: the project has neither a version nor a pin (`noRoots`), or a pack of it cannot be read
-   * (`damaged`). `null` for a project that was collected.
-   */
-  readonly skipped: 'noRoots' | 'damaged' | null
-  /** What the project holds: reached, young, and condemned objects. */
-  readonly held: ObjectAmount
-  /** Objects that no root reaches, and that are too young to be condemned or are below such. */
-  readonly young: ObjectAmount
-  /** What this collection condemned: to be freed by a later one, unless it is restored. */
-  readonly condemned: CollectedAmount
-  /** What earlier collections condemned and this one freed. */
-  readonly freed: CollectedAmount
-  /** What earlier collections condemned, and can still be restored. */
-  readonly restorable: ObjectAmount
-  /** Condemned objects that a root reaches again. */
-  readonly revived: ObjectAmount
 }
 
 /** An object that no root reaches. */
@@ -120,18 +80,6 @@ export interface UnreferencedPage {
 
 /** Objects that can be chosen in one call. */
 export const CHOSEN_MAX = 1_000
-
-/** The result of condemning chosen objects. */
-export interface ChosenReport {
-  /** The chosen objects, and those below them that nothing else leads to. */
-  readonly condemned: ObjectAmount
-  /** Chosen ids that stay, the first hundred: a root or another object leads to them, or they are too young. */
-  readonly keptIds: readonly string[]
-  /** How many stay. */
-  readonly kept: number
-  /** Chosen ids that the project does not hold. */
-  readonly missing: number
-}
 
 /** Finds and frees objects that no root reaches. Several servers may collect the same project at the same time. */
 export interface GraphCollector {

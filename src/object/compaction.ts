@@ -1,14 +1,10 @@
 import type { ReadRoots } from './collection.ts'
+import type { CompactionProgress, CompactionReport, DamagedPack } from './upkeep-wire-types.ts'
 
-/** How far a compaction is. */
-export interface CompactionProgress {
-  /** Merges that took effect. */
-  readonly merges: number
-  /** Bytes of packs that were read. */
-  readonly storedBytes: number
-  /** Bytes of all packs that this compaction chose so far. */
-  readonly storedBytesTotal: number
-}
+export type { CompactionProgress, CompactionReport, DamagedPack }
+
+/** Damaged packs that one report names. */
+export const DAMAGED_MAX = 100
 
 export interface CompactOptions {
   readonly signal: AbortSignal
@@ -17,27 +13,6 @@ export interface CompactOptions {
   /** The share of one processor that it may use, above 0 and at most 1. Default: 1. */
   readonly processorShare?: number
   readonly onProgress?: ((progress: CompactionProgress) => void) | undefined
-}
-
-/** The result of one compaction of a project. */
-export interface CompactionReport {
-  /** Merges that took effect. */
-  readonly merges: number
-  /** Active packs when it began: retired ones are not counted. */
-  readonly packsBefore: number
-  /** Active packs when it ended. */
-  readonly packsAfter: number
-  /** Bytes of active packs when it began. */
-  readonly storedBytesBefore: number
-  /** Bytes of active packs when it ended. */
-  readonly storedBytesAfter: number
-  /**
-   * Bytes of all retired packs when it ended, those of earlier compactions included. They leave the disk once no
-   * download can read them any more.
-   */
-  readonly retiredBytes: number
-  /** Why it stopped before the end: the storage is full. `null` if it came to the end. */
-  readonly stopped: 'storageFull' | null
 }
 
 /** Merges packs. Several servers may compact the same project: one merge of it is under way at a time. */

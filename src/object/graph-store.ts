@@ -1,6 +1,7 @@
 import type { GraphCollector } from './collection.ts'
 import type { GraphCompactor } from './compaction.ts'
 import type { StoreEpochs } from './epochs.ts'
+import type { Janitor } from './janitor.ts'
 import type { PinStore, UsageCounter } from './roots.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { ObjectBatch } from './batch.ts'
@@ -103,6 +104,16 @@ export interface ObjectPresence {
 export interface ObjectSelector {
   /** The objects of the list that are held, each once. */
   select(projectId: string, ids: IdSet, options: SignalOptions): Promise<Selection>
+  /**
+   * The JSON text of one object, leased; `undefined` if it is not held. Absent if the store has no shorter way than
+   * `select`.
+   */
+  text?(projectId: string, id: Uint8Array, options: TextOptions): Promise<Uint8Array | undefined>
+}
+
+export interface TextOptions extends SignalOptions {
+  /** The lease of the request; it covers the text. */
+  readonly memory?: MemoryLease | undefined
 }
 
 export interface ClosureSelector {
@@ -137,14 +148,18 @@ export interface ObjectCursor {
   readonly generation: number
   readonly sequence: number
   readonly ordinal: number
+  /** The layout of the project when the run began: all of its pages tell where objects lay then. */
+  readonly layout: number
+  /** Everything that was written before this epoch lies before the place, also if a merge moved it behind the place. */
+  readonly epoch: number
 }
 
 export interface ObjectPageOptions extends SignalOptions {
-  /** The end of the page before. From the beginning by default. */
+  /** The end of the page before, or of an earlier run. From the beginning by default. */
   readonly after?: ObjectCursor
   /**
-   * The `end` of the first page of the run. Packs that were merged meanwhile into one behind it are read as they were,
-   * so that the run misses nothing.
+   * The `end` of the first page of the run. Packs that were merged since then are read as they were, so that each
+   * object comes once. Without it a run begins.
    */
   readonly until?: ObjectCursor
   /** The page ends with the line that reaches this many bytes. */
@@ -155,8 +170,9 @@ export interface ObjectPageOptions extends SignalOptions {
 export interface ObjectPage {
   /** To be released. It may be empty before the end, while an upload is being applied. */
   readonly selection: Selection
+  /** Where the next page begins. The run is over when it equals `end`. */
   readonly next: ObjectCursor
-  /** The end of all objects that were acknowledged before this page was requested. */
+  /** The end of the run: of all objects that were acknowledged before its first page was requested. */
   readonly end: ObjectCursor
 }
 
@@ -168,6 +184,7 @@ export interface ObjectPager {
 export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector, ClosureSelector, ProjectCatalog {
   /** Absent over a host's own `ObjectStore`. */
   readonly epochs?: StoreEpochs
+  readonly janitor?: Janitor
   readonly pins?: PinStore
   readonly usages?: UsageCounter
   readonly totals?: TotalsReader

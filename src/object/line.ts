@@ -22,11 +22,11 @@ export interface ObjectRecord {
 }
 
 /**
- * The batch's objects one by one, for stores that are not built on a `StorageBackend`. `json` and the batch share
- * memory.
+ * The batch's objects one by one, for stores that are not built on a `StorageBackend`. They may be kept: `json` shares
+ * memory with the batch only if that is not used again.
  */
 export function toObjectRecords(batch: ObjectBatch): ObjectRecord[] {
-  const lines = asBuffer(batch.lines)
+  const lines = batch.blocks === undefined ? asBuffer(batch.lines) : Buffer.from(batch.lines)
   const names = asBuffer(batch.names)
   const records: ObjectRecord[] = []
   let start = 0

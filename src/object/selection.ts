@@ -1,3 +1,5 @@
+import type { MemoryLease } from '../memory/memory-lease.ts'
+
 /**
  * The objects that a store has chosen to send, before the format is known. A store makes selections, `emit` turns them
  * into bytes; neither imports the other.
@@ -19,10 +21,15 @@ export interface Selection {
   readonly have?: readonly HaveOutcome[]
   /** Present when a plan fixes every byte of the answer. */
   readonly plan?: PlannedSelection
-  /** Bytes that it holds for as long as it lives, beside the buffers of its answer. */
-  readonly heldBytes?: number
   /** How large the buffers of its response should be at the moment. Absent: as large as is best. */
   readonly roomBytes?: number
+  /** Where the buffers of its answer may be given back. */
+  readonly memory?: ReusedMemory
+  /**
+   * Leases what it and the buffers of its response hold, before its first byte is read. Rejects as `MemoryLease.hold`
+   * does. Absent: its memory is not bounded.
+   */
+  lease?(memory: MemoryLease): Promise<void>
   /**
    * Whole lines `<id> TAB <json> LF` in large buffers, root first. The buffers belong to the caller, who may write into
    * them.
@@ -32,6 +39,18 @@ export interface Selection {
   fragments(options: SelectionReadOptions): AsyncIterable<readonly Fragment[]>
   /** Frees the resources of the selection. Called exactly once, also if nothing was read. */
   release(): void
+}
+
+/** Memory that is lent for the buffers of answers. */
+export interface ReusedMemory {
+  /** Memory with undefined content; `undefined` if so few bytes are not worth it. */
+  take(sizeBytes: number): Uint8Array | undefined
+  /**
+   * Says that nobody refers to these bytes any more: they were copied, or the system has sent them. Once that was said
+   * of all bytes that were lent together, they may be lent again. Callers that do not know say nothing. Bytes that were
+   * not lent are left alone. Each byte may be given back once.
+   */
+  giveBack(bytes: Uint8Array): void
 }
 
 /** The most missing ids that a response lists. */

@@ -15,6 +15,7 @@ export async function readObject(
   { signal, memory }: { readonly signal: AbortSignal; readonly memory?: MemoryLease },
 ): Promise<Uint8Array | undefined> {
   const id = checkObjectId(objectId)
+  if (store.text !== undefined) return store.text(projectId, id, { signal, memory })
   const ids = new IdSet(1)
   ids.add(id)
   const selection = await store.select(projectId, ids, { signal })

@@ -1,12 +1,14 @@
 import type { Environment } from '../environment.ts'
 import type { RequestTrace } from '../events/request-trace.ts'
+import { decodeBlocks, isBlockUpload } from '../decode/decode-blocks.ts'
 import { decodeUpload, isDeltaUpload } from '../decode/decode-upload.ts'
 import type { UploadSource } from '../decode/wire.ts'
 import { AssignedIds } from '../inspect/assigned-ids.ts'
+import { inspectBlocks } from '../inspect/inspect-blocks.ts'
 import { inspectBatches } from '../inspect/inspect.ts'
 import type { Limits } from '../limits.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
-import type { Element } from '../object/element.ts'
+import type { ObjectBatch } from '../object/batch.ts'
 import type { ObjectSelector, ObjectWriter } from '../object/graph-store.ts'
 import type { UploadSummary } from '../object/wire-types.ts'
 import { resolveDeltas } from './resolve-deltas.ts'
@@ -40,42 +42,52 @@ export async function uploadObjects(
   let rewritten = 0
   trace.storing()
   await memory.hold(BEGUN_BYTES)
-  const decoded = decodeUpload({ ...source, body: trace.receiving(source.body) }, limits, {
-    signal,
-    memory,
-    environment,
-  })
-  const elements = isDeltaUpload(source)
-    ? resolveDeltas(decoded, { store, projectId, limits, signal, memory })
-    : decoded
-  const batches = inspectBatches(leased(elements, { memory, assigned }), limits, {
-    signal,
-    assigned,
-    onRewritten: () => rewritten++,
-    environment,
-  })
+  const traced = { ...source, body: trace.receiving(source.body) }
+  const batches = isBlockUpload(source) ? ofBlocks(traced) : ofElements(traced)
   const stored = await store.put(projectId, batches, { signal, memory, bodyBytes: source.contentLength })
   trace.stored(stored)
   const { objects, inserted, differing } = stored
   await memory.hold(assigned.listBytes)
   return { objects, created: inserted, differing, rewritten, assigned: assigned.list(), assignedCount: assigned.count }
+
+  function ofElements(from: UploadSource): AsyncIterable<ObjectBatch> {
+    const decoded = decodeUpload(from, limits, { signal, memory, environment })
+    const elements = isDeltaUpload(source)
+      ? resolveDeltas(decoded, { store, projectId, limits, signal, memory })
+      : decoded
+    return inspectBatches(
+      leased(elements, (batch) => batch.map(({ bytes }) => bytes.length), { memory, assigned }),
+      limits,
+      { signal, assigned, onRewritten: () => rewritten++, environment },
+    )
+  }
+
+  function ofBlocks(from: UploadSource): AsyncIterable<ObjectBatch> {
+    const blocks = decodeBlocks(from, limits, { signal, memory, environment })
+    return inspectBlocks(
+      leased(blocks, (group) => group.blocks.map(({ rawBytes }) => rawBytes), { memory, assigned }),
+      limits,
+      { signal, environment },
+    )
+  }
 }
 
 /**
  * Leases the memory that the following stages hold of a batch: little for an upload that has just begun, and more only
  * for large objects.
  */
-async function* leased(
-  batches: AsyncIterable<readonly Element[]>,
+async function* leased<Batch>(
+  batches: AsyncIterable<Batch>,
+  sizesOf: (batch: Batch) => readonly number[],
   { memory, assigned }: { readonly memory: MemoryLease; readonly assigned: AssignedIds },
-): AsyncGenerator<readonly Element[]> {
+): AsyncGenerator<Batch> {
   const part = memory.part()
   let cameBytes = 0
   for await (const batch of batches) {
     let largestBytes = 0
-    for (const { bytes } of batch) {
-      cameBytes += bytes.length
-      if (bytes.length > largestBytes) largestBytes = bytes.length
+    for (const bytes of sizesOf(batch)) {
+      cameBytes += bytes
+      if (bytes > largestBytes) largestBytes = bytes
     }
     const underWayBytes = Math.min(UNDER_WAY_BYTES_MAX, cameBytes * COST_PER_BYTE)
     const largeBytes = largestBytes > SMALL_OBJECT_BYTES_MAX ? largestBytes * COPIES_OF_LARGE_OBJECTS : 0

@@ -28,7 +28,7 @@ export interface CollectionTotals extends Pick<
 }
 
 /** The sums over all projects. */
-export interface CompactionTotals extends Omit<CompactionReport, 'stopped'> {
+export interface CompactionTotals extends Omit<CompactionReport, 'stopped' | 'damaged'> {
   /** Projects that were compacted. */
   readonly projects: number
 }
@@ -86,6 +86,7 @@ export async function compactAll(all: AllProjects, options: CompactAllOptions): 
     storedBytesBefore: 0,
     storedBytesAfter: 0,
     retiredBytes: 0,
+    damagedPacks: 0,
   }
   await forEachProject(all, options.signal, async (upkeep, projectId) => {
     const report = await upkeep.compact(each)
@@ -97,6 +98,7 @@ export async function compactAll(all: AllProjects, options: CompactAllOptions): 
       'storedBytesBefore',
       'storedBytesAfter',
       'retiredBytes',
+      'damagedPacks',
     ] as const)
       totals[name] += report[name]
     onProject?.(projectId, report)

@@ -1,8 +1,9 @@
 import type { Access, Principal } from '../access/access.ts'
-import type { Clock } from '../environment.ts'
+import type { Clock, Environment } from '../environment.ts'
 import type { Guard } from '../http/core.ts'
 import type { Resource } from '../http/router.ts'
 import type { Limits } from '../limits.ts'
+import type { Janitor } from '../object/janitor.ts'
 import type { StoreEpochs } from '../object/epochs.ts'
 import type { ClosureSelector, GraphStore } from '../object/graph-store.ts'
 import type { GraphRoot, PinStore, ProjectUsage } from '../object/roots.ts'
@@ -19,6 +20,8 @@ export interface ServiceContext<H> {
   readonly graphs: ClosureSelector & Pick<GraphStore, 'pager' | 'collector'>
   /** The store's own time, for periods of grace. `undefined` over a host's own `ObjectStore`. */
   readonly epochs: StoreEpochs | undefined
+  /** Which server does what one of all should. `undefined` over a host's own `ObjectStore`. */
+  readonly janitor: Janitor | undefined
   /** Objects that are kept with everything below them. `undefined` over a host's own `ObjectStore`. */
   readonly pins: PinStore | undefined
   /** The usage of a project, by its roots. Throws `not_supported` over a host's own `ObjectStore`. */
@@ -47,6 +50,8 @@ export interface ServiceContext<H> {
   readonly prefix: string
   readonly limits: Limits
   readonly clock: Clock
+  /** Monotonic time, timers and randomness. */
+  readonly environment: Environment
   /** 32 random hex digits, or the result of the host's own `newId`. */
   readonly newId: () => string
   readonly logger: Logger | undefined

@@ -220,7 +220,7 @@ async function* withSelection<T>(
     const trace = deps.startTrace(projectId)
     trace.selected(selection)
     try {
-      await memory.hold(ANSWER_BYTES + (selection.heldBytes ?? 0))
+      await (selection.lease?.(memory) ?? memory.hold(ANSWER_BYTES))
       yield* read(selection, trace, signal)
     } finally {
       trace.end()

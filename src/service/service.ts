@@ -6,7 +6,7 @@ import { StowageError } from '../errors.ts'
 import { RequestTrace, type RequestTraceOptions } from '../events/request-trace.ts'
 import { type ServiceListener, EventDispatcher } from '../events/event-dispatcher.ts'
 import type { ServiceContext, ServiceExtension } from './extension.ts'
-import { createGuard, HttpCore } from '../http/core.ts'
+import { createGuard, HttpCore, loadHeaders } from '../http/core.ts'
 import { corsPolicy } from '../http/cors.ts'
 import { InFlightRequests } from '../async/in-flight-requests.ts'
 import { Router } from '../http/service-router.ts'
@@ -28,7 +28,7 @@ import { toldPins } from './told-pins.ts'
 import { ServiceUpkeep } from './service-upkeep.ts'
 import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
 import { claimStorage, graphStoreOf } from './storage.ts'
-import type { ErrorContext, ObjectServiceOptions, ServiceStorage } from './options.ts'
+import type { ErrorContext, ObjectServiceOptions } from './options.ts'
 
 export { continueOnExpect } from '../http/continue.ts'
 
@@ -40,6 +40,8 @@ const STALL_TIMEOUT_MS = 60_000
 const BODY_BYTES_PER_SECOND_MIN = 500
 /** Fastest, and on answers that are not stored compressed as small as higher levels within a few percent. */
 const COMPRESSION_LEVEL = 1
+
+type OwnParts = Pick<ServiceContext<never>, 'backend' | 'newId'>
 
 /**
  * Everything is created at once and nothing is opened: that happens in `ready()`, or with the first request.
@@ -86,7 +88,7 @@ class Service<H> implements ObjectService<H> {
     })
     this.#limits = resolveLimits(options.limits)
     this.#memory = divideMemory(options.memoryBytesMax, { waitMs: options.memoryWaitMs, environment })
-    const storage = claimStorage(options)
+    const storage = claimStorage(options, environment)
     this.#store = graphStoreOf(storage, {
       limits: this.#limits,
       newId,
@@ -101,7 +103,8 @@ class Service<H> implements ObjectService<H> {
     const own =
       options.requestRate === undefined ? options.access : limitedAccess(options.access, options.requestRate, clock)
     const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, own)
-    const context = this.#contextOf(options, storage, access, newId)
+    const backend = 'backend' in storage ? storage.backend : undefined
+    const context = this.#contextOf(options, { backend, newId }, access)
     const resources = objectResources(
       createOperations<H>({
         store: this.#store,
@@ -236,16 +239,12 @@ class Service<H> implements ObjectService<H> {
     })
   }
 
-  #contextOf(
-    options: ObjectServiceOptions<H>,
-    storage: ServiceStorage,
-    access: Access<H>,
-    newId: () => string,
-  ): ServiceContext<H> {
+  #contextOf(options: ObjectServiceOptions<H>, { backend, newId }: OwnParts, access: Access<H>): ServiceContext<H> {
     return {
-      backend: 'backend' in storage ? storage.backend : undefined,
+      backend,
       graphs: this.#store,
       epochs: this.#store.epochs,
+      janitor: this.#store.janitor,
       pins: this.#store.pins && toldPins(this.#store.pins, this.#events),
       usage: (projectId, signal) => usageOf(this.#rootSources, projectId, signal),
       upkeepOf: (projectId) => this.#upkeep.of(projectId),
@@ -259,6 +258,7 @@ class Service<H> implements ObjectService<H> {
       prefix: normalizePrefix(options.prefix),
       limits: this.#limits,
       clock: options.clock ?? this.#environment,
+      environment: this.#environment,
       newId,
       logger: options.logger,
     }
@@ -291,6 +291,7 @@ class Service<H> implements ObjectService<H> {
   }
 
   async #open(): Promise<void> {
+    loadHeaders()
     await this.#store.ready()
     for (const extension of this.#extensions) await extension.open?.()
     this.#upkeep.start()
@@ -332,7 +333,7 @@ function endpoint<H>(router: Router<H>, route: Route, resource: Resource<H>): En
 }
 
 /** The server is well, and cannot take this request now. */
-const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing', 'quota_exceeded'])
+const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing', 'maintenance', 'quota_exceeded'])
 
 /** An error of a host's own listener must not fail the request, nor hide the error that it was given. */
 function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {

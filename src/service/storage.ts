@@ -5,6 +5,7 @@ import type { GraphStore } from '../object/graph-store.ts'
 import type { ServiceQuota, ServiceStorage } from './options.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import { asGuarded } from '../storage/guard.ts'
+import { maintainedBackend } from '../storage/maintenance-watch.ts'
 import { createPackStore, type QuotaOf } from '../store/pack-store.ts'
 import { plainGraphStore } from '../store/plain/plain-store.ts'
 
@@ -26,12 +27,13 @@ export interface StoreOptions {
 
 /**
  * The host's storage, with a guard around a backend that has none: the one place where errors of a foreign backend are
- * classified. Throws `TypeError` for a backend of another service: two services would not see each other's locks.
+ * classified. Where servers share the records, they also respect the maintenance of the storage. Throws `TypeError` for a backend of another service: two services would not see each other's locks.
  */
-export function claimStorage(storage: ServiceStorage): ServiceStorage {
+export function claimStorage(storage: ServiceStorage, environment: Environment): ServiceStorage {
   if (!('backend' in storage)) return storage
   take(storage.backend)
-  return { backend: asGuarded(storage.backend) }
+  const backend = asGuarded(storage.backend)
+  return { backend: backend.records.isShared === true ? maintainedBackend(backend, environment) : backend }
 }
 
 /** The store over the result of `claimStorage`. */

@@ -5,7 +5,7 @@ import { type Destination, recordsIn } from './client.ts'
 import { codeOf, isNoticedDamage, wordsOf } from './expectations.ts'
 import { collect, compact, exportAll, lookAtPins, pagesOf, restore } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
-import { childrenOf } from './models.ts'
+import { childrenReader } from './models.ts'
 import { Violation } from './oracle.ts'
 import { EpochCounter } from '../store/upkeep/epochs.ts'
 import type { ServerLife } from './server.ts'
@@ -76,12 +76,12 @@ export class AtRest {
   /** Most of the epochs pass as if other servers counted them. Blobs that nothing names go, and then their marks. */
   async #passDays(): Promise<void> {
     const { process, connection, end } = this.#world.process('time', () => undefined)
-    await this.#world.sleep(AFTERWARDS.markedMs * (this.#world.hasLivedOn ? 2 : 1))
+    await this.#world.pass(AFTERWARDS.markedMs * (this.#world.hasLivedOn ? 2 : 1))
     for (let graces = 0; graces < 2; graces++) {
       await new EpochCounter(connection.records, process).advance(AFTERWARDS.epochs).catch((error: unknown) => {
         if (!(this.#isDamaged && isNoticedDamage(error))) throw error
       })
-      await this.#world.sleep(AFTERWARDS.sweptMs)
+      await this.#world.pass(AFTERWARDS.sweptMs)
     }
     end()
   }
@@ -91,8 +91,8 @@ export class AtRest {
     const place = { index: 0, atMs: 0, server: 0, projectId }
     const roots = plan.models.filter((model) => model.projectId === projectId).flatMap(({ versions }) => versions)
     return [
-      () => client.lookUp({ ...place, kind: 'list', ids: [...oracle.ids] }, to),
-      async () => oracle.checkWhole(this.#isDamaged ? new Set() : await to.project.has([...oracle.ids])),
+      () => client.lookUp({ ...place, kind: 'list', ids: oracle.ids }, to),
+      async () => oracle.checkWhole(this.#isDamaged ? new Set() : await to.project.has(oracle.ids)),
       ...roots.flatMap(({ rootId }) =>
         (['records', 'gzip'] as const).map(
           (form) => () => client.download({ ...place, kind: 'download', rootId, form, haveRootId: undefined }, to),
@@ -256,7 +256,8 @@ function closureOf(
   roots: readonly Pick<GraphRoot, 'rootObjectId'>[],
 ): ReadonlySet<string> {
   const reached = new Set(roots.map(({ rootObjectId }) => rootObjectId))
-  for (const id of reached) for (const child of childrenOf(texts.get(id) ?? '{}')) reached.add(child)
+  const childrenOf = childrenReader()
+  for (const id of reached) for (const child of childrenOf(texts.get(id))) reached.add(child)
   return reached
 }
 

@@ -12,7 +12,7 @@ import {
   type RecordStore,
   type StorageBackend,
 } from '../storage/backend.ts'
-import { Calls, type SimulatedBackendParts } from './calls.ts'
+import { blobCall, Calls, recordCall, type SimulatedBackendParts } from './calls.ts'
 
 /** Of the first batch, at most; later ones are larger, so that others come between few. */
 const RANGE_BATCH_ENTRIES = 8
@@ -64,7 +64,7 @@ class SimulatedRecords implements RecordStore {
   getMany(keys: readonly Uint8Array[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
     const values = Array.from<Uint8Array | undefined>({ length: keys.length })
     const steps = keys.map((key, i) => () => void (values[i] = this.#parts.storage.get(key)))
-    return this.#calls.call('getMany', options, steps, () => values)
+    return this.#calls.call(recordCall('getMany', keys[0]), options, steps, () => values)
   }
 
   async *range(bounds: RangeBounds, options: CallOptions = {}): AsyncGenerator<readonly Entry[]> {
@@ -74,7 +74,7 @@ class SimulatedRecords implements RecordStore {
       const max = Math.min(left, 1 + this.#parts.random.below(batchEntries))
       let found: readonly Entry[] = []
       const step = (): void => void (found = this.#parts.storage.slice({ ...bounds, gte, lt }, max))
-      await this.#calls.call('range', options, [step], () => undefined)
+      await this.#calls.call(recordCall('range', bounds.gte), options, [step], () => undefined)
       const last = found.at(-1)
       if (last === undefined) return
       yield found
@@ -87,13 +87,18 @@ class SimulatedRecords implements RecordStore {
   insertMany(entries: readonly Entry[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
     const held = Array.from<Uint8Array | undefined>({ length: entries.length })
     const steps = entries.map((entry, i) => () => void (held[i] = this.#parts.storage.insert(entry)))
-    return this.#calls.call('insertMany', { ...options, isWrite: true }, steps, () => held)
+    return this.#calls.call(recordCall('insertMany', entries[0]?.key), { ...options, isWrite: true }, steps, () => held)
   }
 
   commit(change: Change, options: CallOptions = {}): Promise<CommitResult> {
     let result: CommitResult = { ok: true }
     const step = (): void => void (result = this.#parts.storage.commit(change))
-    return this.#calls.call('commit', { ...options, isWrite: true }, [step], () => result)
+    return this.#calls.call(
+      recordCall('commit', change.put?.[0]?.key ?? change.remove?.[0]),
+      { ...options, isWrite: true },
+      [step],
+      () => result,
+    )
   }
 
   close(): Promise<void> {
@@ -120,19 +125,19 @@ class SimulatedBlobs implements BlobStore {
     const write = { ...options, isWrite: true }
     const open = this.#calls.putBegan(name)
     try {
-      await this.#answerOf('put', write, () => storage.checkFree(name))
+      await this.#answerOf(blobCall('put', name), write, () => storage.checkFree(name))
       for await (const chunk of content) {
         open.chunks.push(Uint8Array.from(chunk))
-        await this.#answerOf('put chunk', { signal: options.signal }, () => undefined)
+        await this.#answerOf(blobCall('put chunk', name), { signal: options.signal }, () => undefined)
       }
-      return await this.#answerOf('put publishes', write, () => storage.putBlob(name, open.chunks))
+      return await this.#answerOf(blobCall('put publishes', name), write, () => storage.putBlob(name, open.chunks))
     } finally {
       this.#calls.putEnded(open)
     }
   }
 
   read(name: string, start: number, end: number, options: CallOptions = {}): Promise<Uint8Array> {
-    return this.#answerOf('read', options, () => this.#parts.storage.readBlob(name, start, end))
+    return this.#answerOf(blobCall('read', name), options, () => this.#parts.storage.readBlob(name, start, end))
   }
 
   remove(names: readonly string[]): Promise<void> {

@@ -109,7 +109,8 @@ export class Calls {
         })
       const makeSteps = (count: number): void => this.#make(call, call.steps.splice(0, count))
       if (fault === 'sleep' && isBefore) process.sleep(sleepMs(random))
-      this.#later(label, fault === 'slow' ? random.below(SLOW_MS_MAX) : 0, call, () => {
+      const delayMs = faults.heldMs(process.name, label) + (fault === 'slow' ? random.below(SLOW_MS_MAX) : 0)
+      this.#later(label, delayMs, call, () => {
         if ((fault === 'crash' || fault === 'powerLoss') && isBefore) return this.#parts.onCrash(fault)
         if (fault === 'error') return refuse('the connection was refused')
         if (isWrite && faults.isDiskFull) return refuse('no space left on device', 'ENOSPC')
@@ -124,6 +125,7 @@ export class Calls {
         const isInTwoGoes = call.steps.length > 1 && random.chance(0.3)
         makeSteps(isInTwoGoes ? random.between(1, call.steps.length - 1) : call.steps.length)
         if (fault === 'sleep') process.sleep(sleepMs(random))
+        process.callTookEffect(label)
         return this.#later(`${label} ends`, 0, call, () => {
           makeSteps(call.steps.length)
           return whenMade(call, () => {
@@ -170,6 +172,17 @@ export class Calls {
       scheduler.schedule(random.below(LATENCY_MS_MAX), 'abandoned write', () => this.#make(call, call.steps))
     reject()
   }
+}
+
+/** Names a call after its method and the kind of the records that it is about: the first letter of their keys. */
+export function recordCall(method: string, key: Uint8Array | undefined): string {
+  return key === undefined ? method : `${method} ${String.fromCharCode(key[0])}`
+}
+
+/** Names a call after its method and the kind of its blob: `pack`, `plan`, `tombstone`. */
+export function blobCall(method: string, name: string): string {
+  const file = name.slice(name.indexOf('/') + 1)
+  return `${method} ${file.includes('-') ? file.slice(0, file.indexOf('-')) : 'pack'}`
 }
 
 /** An error of a step is the answer of its call, and does not concern the scheduler. */

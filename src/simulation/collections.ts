@@ -1,4 +1,4 @@
-import { childrenOf } from './models.ts'
+import type { ChildrenOf } from './models.ts'
 import type { Span, Upload } from './span.ts'
 
 /** A collection of a project that somebody began, and that may have changed something. */
@@ -20,8 +20,14 @@ export interface CertainRoot extends Pick<Span, 'start' | 'end'> {
 /** What a book of collections asks about its project. */
 export interface CollectionParts {
   readonly uploads: () => readonly Upload[]
+  readonly uploadsOf: (id: string) => readonly Upload[]
+  readonly childrenOf: ChildrenOf
+  /** Rises with everything that begins or ends. */
+  readonly moment: () => number
   /** Ids of the roots that are kept for certain throughout a span. */
   readonly rootsIn: (span: Span) => readonly CertainRoot[]
+  /** Whether the project may have been removed after the beginning of one span and before the end of the other. */
+  readonly isRemovedWithin: (earlier: Span, later: Span) => boolean
   /** At most so many epochs began from the start of one span to the end of another. */
   readonly epochsMax: (from: Span, to: Span) => number
 }
@@ -34,6 +40,9 @@ export class CollectionBook {
   readonly #parts: CollectionParts
   readonly #collections: Collection[] = []
   readonly #restorations: Restoration[] = []
+  /** What collections certainly kept, as it is known at one moment: many objects are asked for together. */
+  readonly #kept = new Map<string, ReadonlySet<string>>()
+  #keptAtMoment = -1
 
   constructor(parts: CollectionParts) {
     this.#parts = parts
@@ -99,33 +108,46 @@ export class CollectionBook {
 
   /** Neither a root nor a young object certainly leads to it. */
   #mayTake(id: string, collection: Collection, { end }: Span): boolean {
-    const uploads = this.#parts.uploads()
-    const roots = this.#parts.rootsIn({ ...collection, end: Math.min(collection.end, end) })
-    if (roots.some((root) => this.#leads([root.rootId], root, collection, id))) return false
-    const young = uploads.filter((upload) => upload.outcome === 'acknowledged' && this.#isYoung(upload, collection))
-    return !young.some((upload) => {
-      const own = [...upload.texts.keys()].filter((one) => isFirstOf(upload, one, uploads))
-      return this.#leads(own, upload, collection, id)
-    })
+    const moment = this.#parts.moment()
+    if (this.#keptAtMoment !== moment) this.#kept.clear()
+    this.#keptAtMoment = moment
+    const until = Math.min(collection.end, end)
+    const name = `${collection.start} ${until}`
+    const known = this.#kept.get(name)
+    const kept = known ?? this.#certainlyKept(collection, until)
+    if (known === undefined) this.#kept.set(name, kept)
+    return !kept.has(id)
   }
 
-  /** Whether what was kept since `since` certainly leads to an object, through objects that no collection can have freed. */
-  #leads(ids: readonly string[], since: Pick<Span, 'end'>, collection: Collection, wanted: string): boolean {
-    const uploads = this.#parts.uploads()
+  #certainlyKept(collection: Collection, until: number): ReadonlySet<string> {
+    const kept = new Set<string>()
+    for (const root of this.#parts.rootsIn({ ...collection, end: until }))
+      for (const id of this.#below([root.rootId], root, collection)) kept.add(id)
+    for (const upload of this.#parts.uploads()) {
+      if (upload.outcome !== 'acknowledged' || !this.#isYoung(upload, collection)) continue
+      const own = [...upload.texts.keys()].filter((id) => isFirstOf(upload, this.#parts.uploadsOf(id)))
+      for (const id of this.#below(own, upload, collection)) kept.add(id)
+    }
+    return kept
+  }
+
+  /** What was kept since `since` certainly leads to these, through objects that no collection can have freed. */
+  #below(ids: readonly string[], since: Pick<Span, 'end'>, collection: Collection): ReadonlySet<string> {
+    const { uploadsOf, childrenOf } = this.#parts
     const reached = new Set(ids)
     for (const id of reached) {
-      if (id === wanted) return true
-      const safe = uploads.find((upload) => upload.texts.has(id) && this.#isSafe(upload, since, collection))
-      for (const child of childrenOf(safe?.texts.get(id) ?? '{}')) reached.add(child)
+      const safe = uploadsOf(id).find((upload) => this.#isSafe(upload, since, collection))
+      for (const child of childrenOf(safe?.texts.get(id))) reached.add(child)
     }
-    return false
+    return reached
   }
 
-  /** It was acknowledged before the collection, and each collection since then saw what keeps it. */
+  /** It was acknowledged before the collection, each collection since then saw what keeps it, and no removal took it. */
   #isSafe(upload: Upload, since: Pick<Span, 'end'>, collection: Collection): boolean {
     return (
       upload.outcome === 'acknowledged' &&
       upload.end < collection.start &&
+      !this.#parts.isRemovedWithin(upload, collection) &&
       this.#collections.every(
         (other) =>
           other === collection || other.start > collection.start || other.end < upload.start || other.start > since.end,
@@ -142,6 +164,6 @@ export class CollectionBook {
 }
 
 /** Nobody else can have written the object before. */
-function isFirstOf(upload: Upload, id: string, uploads: readonly Upload[]): boolean {
-  return uploads.every((other) => other === upload || !other.texts.has(id) || other.start > upload.end)
+function isFirstOf(upload: Upload, uploadsOfId: readonly Upload[]): boolean {
+  return uploadsOfId.every((other) => other === upload || other.start > upload.end)
 }

@@ -40,6 +40,18 @@ export interface Fault {
   readonly atCall: number
 }
 
+/** A call that takes long, among the calls of the processes of one machine. */
+export interface HeldCall {
+  /** The name of the machine: its processes are named after it. */
+  readonly machine: string
+  /** How the call is named: its method, and the kind of what it is about, such as `getMany k` or `read pack`. */
+  readonly call: string
+  /** Which of the calls of that name: the first is 1. */
+  readonly nth: number
+  /** How long it takes, in virtual time. */
+  readonly durationMs: number
+}
+
 /** Faults for a run of about `calls` calls: none in some runs, many in others. */
 export function planFaults(random: Random, kinds: readonly FaultKind[], calls: number): Fault[] {
   if (kinds.length === 0 || random.chance(0.2)) return []
@@ -52,15 +64,16 @@ export function planFaults(random: Random, kinds: readonly FaultKind[], calls: n
 
 /** Decides which fault each call meets. */
 export class FaultInjector {
-  readonly #faults: readonly Fault[]
+  readonly #faults: Fault[]
   readonly #fired = new Set<FaultKind>()
   readonly #waiting: FaultKind[] = []
+  readonly #held = new Map<HeldCall, number>()
   #calls = 0
   #fullUntilCall = 0
   #isStopped = false
 
   constructor(faults: readonly Fault[]) {
-    this.#faults = faults
+    this.#faults = [...faults]
   }
 
   /** Calls so far. */
@@ -86,6 +99,31 @@ export class FaultInjector {
   /** Something happened that no call caused. */
   happened(kind: FaultKind): void {
     this.#fired.add(kind)
+  }
+
+  /** The call that comes after so many others fails too. */
+  plan(kind: FaultKind, afterCalls: number): void {
+    this.#faults.push({ kind, atCall: this.#calls + afterCalls })
+  }
+
+  /** From now on the calls of a machine are counted, until the one comes that takes long. */
+  hold(held: HeldCall): void {
+    this.#held.set(held, held.nth)
+  }
+
+  /** How long this call of a process takes because it is held back: 0 for most. */
+  heldMs(process: string, call: string): number {
+    for (const [held, left] of this.#held) {
+      if (held.call !== call || !process.startsWith(`${held.machine}.`)) continue
+      if (left > 1) this.#held.set(held, left - 1)
+      else {
+        this.#held.delete(held)
+        // Whoever waits for it may give up.
+        this.#fired.add('hang')
+        return held.durationMs
+      }
+    }
+    return 0
   }
 
   /** Nothing goes wrong from now on. */

@@ -14,7 +14,7 @@
 export { SimulatedBackend } from './backend.ts'
 export type { ConnectionParts, SimulatedBackendParts } from './calls.ts'
 export { FAULT_KINDS, FaultInjector } from './faults.ts'
-export type { Fault, FaultKind } from './faults.ts'
+export type { Fault, FaultKind, HeldCall } from './faults.ts'
 export { SimulatedProcess } from './process.ts'
 export { Random } from './random.ts'
 export type { RunResult } from './run.ts'

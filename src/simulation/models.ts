@@ -86,8 +86,21 @@ export function conflicting({ id, json }: PlannedObject, salt: string): PlannedO
   return { id, json: JSON.stringify({ ...(JSON.parse(json) as object), salt }) }
 }
 
-/** Ids that a text refers to or claims. */
-export function childrenOf(json: string): readonly string[] {
+/** Ids that a text refers to or claims; none if there is no text. */
+export type ChildrenOf = (json: string | undefined) => readonly string[]
+
+/** Reads each text once. */
+export function childrenReader(): ChildrenOf {
+  const known = new Map<string, readonly string[]>()
+  return (json) => {
+    if (json === undefined) return []
+    const children = known.get(json) ?? childrenIn(json)
+    known.set(json, children)
+    return children
+  }
+}
+
+function childrenIn(json: string): readonly string[] {
   const { children = [], __closure: claims = {} } = JSON.parse(json) as {
     readonly children?: readonly { readonly referencedId: string }[]
     readonly __closure?: object

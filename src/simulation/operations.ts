@@ -1,4 +1,14 @@
+import type { HeldCall } from './faults.ts'
 import type { PlannedObject } from './models.ts'
+
+/**
+ * So long after the server began with an operation, or when its first call of this kind since then took effect. In a
+ * collection, `commit t` frees objects and lowers the totals.
+ */
+export type PlannedSleep = { readonly durationMs: number } & (
+  | { readonly afterMs: number }
+  | { readonly afterCall: 'commit' | 'commit t' | 'put publishes' }
+)
 
 interface Planned {
   /** Its place in the plan, which stays when others are left out. */
@@ -6,10 +16,14 @@ interface Planned {
   readonly atMs: number
   readonly server: number
   readonly projectId: string
+  /** The client waits so long; a minute by default. */
+  readonly patienceMs?: number
   /** The server dies so long after it began with this. */
   readonly crashAfterMs?: number
-  /** The server stands still so long after it began with this, for so long. */
-  readonly sleep?: { readonly afterMs: number; readonly durationMs: number }
+  /** The server stands still for so long. */
+  readonly sleep?: PlannedSleep
+  /** One of the calls that the server makes from now on takes long. */
+  readonly hold?: Omit<HeldCall, 'machine'>
 }
 
 /**
@@ -91,18 +105,21 @@ export interface PlannedRestoration extends Planned {
 
 /**
  * Time passes while nobody asks for anything: so many epochs of the store, and then a while. What was planned before
- * has ended, and what is planned behind waits.
+ * has ended, and what is planned behind waits; `isBeside` lets the epochs begin while others go on.
  */
 export interface PlannedAge extends Planned {
   readonly kind: 'age'
   readonly epochs: number
   readonly waitMs?: number
+  readonly isBeside?: boolean
 }
 
 /** All servers are stopped, and an operator checks the storage, or has its records written anew. */
 export interface PlannedMaintenance extends Planned {
   readonly kind: 'maintenance'
   readonly task: 'check' | 'reindex'
+  /** The disk is full so many calls after it began. */
+  readonly fullAfterCalls?: number
 }
 
 /** Closes the service and starts it anew. */

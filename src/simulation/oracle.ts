@@ -1,5 +1,5 @@
 import { CollectionBook, type CollectionParts } from './collections.ts'
-import { childrenOf } from './models.ts'
+import { type ChildrenOf, childrenReader } from './models.ts'
 import type { Span, Upload } from './span.ts'
 
 export interface Removal extends Span {
@@ -29,8 +29,11 @@ export class Violation extends Error {
 export class ProjectOracle {
   /** What collections may have taken. */
   readonly collections: CollectionBook
+  readonly childrenOf: ChildrenOf = childrenReader()
   readonly #clock: OracleClock
   readonly #uploads: Upload[] = []
+  /** The uploads that brought an object. */
+  readonly #uploadsById = new Map<string, Upload[]>()
   readonly #removals: Removal[] = []
   readonly #sightings = new Map<string, Sighting[]>()
   /** When an object could not be read. */
@@ -43,11 +46,20 @@ export class ProjectOracle {
     this.#clock = clock
     this.#rootsIn = rootsIn
     const { epochsMax } = clock
-    this.collections = new CollectionBook({ uploads: () => this.#uploads, rootsIn, epochsMax })
+    this.collections = new CollectionBook({
+      uploads: () => this.#uploads,
+      uploadsOf: (id) => this.#uploadsOf(id),
+      childrenOf: this.childrenOf,
+      moment: () => clock.moment,
+      rootsIn,
+      isRemovedWithin: (earlier, later) => this.isRemovedWithin(earlier, later),
+      epochsMax,
+    })
   }
 
-  get ids(): ReadonlySet<string> {
-    return new Set(this.#uploads.flatMap(({ texts }) => [...texts.keys()]))
+  /** Ids of everything that anybody tried to upload. */
+  get ids(): readonly string[] {
+    return [...this.#uploadsById.keys()]
   }
 
   begin(): Span {
@@ -62,6 +74,11 @@ export class ProjectOracle {
   beginUpload(texts: ReadonlyMap<string, string>): Upload {
     const upload: Upload = { ...this.begin(), texts, outcome: 'unknown' }
     this.#uploads.push(upload)
+    for (const id of texts.keys()) {
+      const known = this.#uploadsById.get(id)
+      if (known === undefined) this.#uploadsById.set(id, [upload])
+      else known.push(upload)
+    }
     return upload
   }
 
@@ -79,9 +96,7 @@ export class ProjectOracle {
       !this.isRemovedWithin(evidence, span) &&
       !this.collections.mayBeFreed(id, evidence, span, condemnedAfter)
     return (
-      this.#uploads.some(
-        (upload) => upload.outcome === 'acknowledged' && upload.texts.has(id) && isSafe(upload, upload.start),
-      ) ||
+      this.#uploadsOf(id).some((upload) => upload.outcome === 'acknowledged' && isSafe(upload, upload.start)) ||
       (this.#sightings.get(id) ?? []).some((sighting) => isSafe(sighting)) ||
       this.#rootsIn(span).some(({ rootId }) => rootId === id)
     )
@@ -89,7 +104,7 @@ export class ProjectOracle {
 
   /** The object was seen. Throws `Violation` if it cannot be present, or not with this text. */
   saw(id: string, text: string | undefined, span: Span): void {
-    const sources = this.#uploads.filter((upload) => upload.texts.has(id) && this.#mayBeThere(upload, span))
+    const sources = this.#uploadsOf(id).filter((upload) => this.#mayBeThere(upload, span))
     if (sources.length === 0) throw new Violation(`${id} is there, and no upload that is left brought it`)
     if (this.#isGone(id, span)) throw new Violation(`${id} is there again, and nobody brought it`)
     if (text !== undefined) this.#checkText(id, text, span, sources)
@@ -161,21 +176,36 @@ export class ProjectOracle {
     span: Span,
   ): void {
     if (texts.keys().next().value !== rootId) throw new Violation(`a download of ${rootId} does not begin with it`)
-    const reached = new Set([rootId])
-    const moment = this.#momentOf(texts, span)
-    for (const id of had === undefined ? [] : reached) {
-      const text = texts.get(id) ?? had?.get(id)
-      if (text === undefined) {
+    const textOf = (id: string): string | undefined => texts.get(id) ?? had?.get(id)
+    if (had !== undefined) {
+      const moment = this.#momentOf(texts, span)
+      // What the client has may be gone from the server, and then leads to nothing there.
+      for (const id of this.#reached(rootId, (id) =>
+        texts.has(id) || this.isThere(id, span) ? textOf(id) : undefined,
+      )) {
+        if (textOf(id) !== undefined) continue
         this.sawNot(id, span)
         if (this.isThere(id, moment))
           throw new Violation(`a download of ${rootId} lacks ${id}, which was there before all that it holds was`)
-      } else for (const child of childrenOf(text)) reached.add(child)
+      }
     }
+    const reached = this.#reached(rootId, textOf)
     for (const [id, text] of texts) {
       this.saw(id, text, span)
       if (had !== undefined && !reached.has(id))
         throw new Violation(`a download of ${rootId} holds ${id}, which nothing in it leads to`)
     }
+  }
+
+  /** The root and everything that the known texts lead to. */
+  #reached(rootId: string, textOf: (id: string) => string | undefined): ReadonlySet<string> {
+    const reached = new Set([rootId])
+    for (const id of reached) for (const child of this.#childrenIn(textOf(id))) reached.add(child)
+    return reached
+  }
+
+  #childrenIn(text: string | undefined): Iterable<string> {
+    return text === undefined ? [] : this.childrenOf(text)
   }
 
   /**
@@ -185,9 +215,7 @@ export class ProjectOracle {
   checkWhole(held: ReadonlySet<string>): void {
     // Collections take the objects of an upload one by one.
     for (const upload of this.collections.isEmpty ? this.#uploads : []) {
-      const own = [...upload.texts.keys()].filter(
-        (id) => !this.#uploads.some((other) => other !== upload && other.texts.has(id)),
-      )
+      const own = [...upload.texts.keys()].filter((id) => this.#uploadsOf(id).length === 1)
       const there = own.filter((id) => held.has(id))
       if (there.length > 0 && there.length < own.length)
         throw new Violation(`of one upload ${there[0]} is there, and ${own.find((id) => !held.has(id))} is not`)
@@ -196,10 +224,10 @@ export class ProjectOracle {
 
   /** Whether the object was absent before, and every upload that brings it had been acknowledged by then. */
   #isGone(id: string, span: Span): boolean {
-    const brought = this.#uploads.filter(
-      (upload) => upload.texts.has(id) && upload.outcome !== 'refused' && upload.start < span.end,
-    )
-    return (this.#absences.get(id) ?? []).some(
+    const absences = this.#absences.get(id) ?? []
+    if (absences.length === 0) return false
+    const brought = this.#uploadsOf(id).filter(({ outcome, start }) => outcome !== 'refused' && start < span.end)
+    return absences.some(
       (absence) =>
         absence.end < span.start &&
         brought.every(({ outcome, end }) => outcome === 'acknowledged' && end < absence.start),
@@ -209,12 +237,12 @@ export class ProjectOracle {
   /** From the first moment at which all of these can have been there. */
   #momentOf(texts: ReadonlyMap<string, string>, span: Span): Span {
     const firstStart = (id: string): number =>
-      Math.min(
-        ...this.#uploads.flatMap((upload) =>
-          upload.texts.has(id) && this.#mayBeThere(upload, span) ? [upload.start] : [],
-        ),
-      )
+      this.#uploadsOf(id).find((upload) => this.#mayBeThere(upload, span))?.start ?? Infinity
     return { ...span, start: Math.max(span.start, ...[...texts.keys()].map(firstStart)) }
+  }
+
+  #uploadsOf(id: string): readonly Upload[] {
+    return this.#uploadsById.get(id) ?? []
   }
 
   #mayBeThere(upload: Upload, span: Span): boolean {
@@ -223,11 +251,10 @@ export class ProjectOracle {
 
   #checkText(id: string, text: string, span: Span, sources: readonly Upload[]): void {
     const wins = (upload: Upload): boolean =>
-      !this.#uploads.some(
+      !this.#uploadsOf(id).some(
         (earlier) =>
           earlier.outcome === 'acknowledged' &&
           earlier.end < upload.start &&
-          earlier.texts.has(id) &&
           earlier.texts.get(id) !== upload.texts.get(id) &&
           !this.isRemovedWithin(earlier, upload) &&
           !this.collections.mayBeCondemned(id, upload),

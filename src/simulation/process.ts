@@ -26,6 +26,7 @@ export class SimulatedProcess implements Environment {
   #isAlive = true
   #hasSlept = false
   #wakesAtMs = 0
+  #sleepsAfter: { readonly call: string; readonly durationMs: number } | undefined
 
   constructor(name: string, scheduler: Scheduler, random: Random) {
     this.name = name
@@ -54,6 +55,18 @@ export class SimulatedProcess implements Environment {
   sleep(durationMs: number): void {
     this.#hasSlept = true
     this.#wakesAtMs = Math.max(this.#wakesAtMs, this.#scheduler.nowMs + durationMs)
+  }
+
+  /** Sleeps when its next call to the storage whose name begins so has taken effect, and before it is answered. */
+  sleepAfter(call: string, durationMs: number): void {
+    this.#sleepsAfter = { call, durationMs }
+  }
+
+  /** Its call to the storage took effect. */
+  callTookEffect(call: string): void {
+    if (this.#sleepsAfter === undefined || !call.startsWith(this.#sleepsAfter.call)) return
+    this.sleep(this.#sleepsAfter.durationMs)
+    this.#sleepsAfter = undefined
   }
 
   /** Acts at once, or when the process wakes. */

@@ -6,6 +6,7 @@ import { collect, compact, exportAll, pin, restore, unpin } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
 import type { Operation, PlannedUpload, ServedOperation } from './operations.ts'
 import { type ProjectOracle, Violation } from './oracle.ts'
+import { runPhase } from './phase.ts'
 import type { ServerLife, SimulatedServer } from './server.ts'
 import { type Plan, World } from './world.ts'
 
@@ -29,9 +30,9 @@ interface Before {
   readonly atMs: number
 }
 
-/** When a client gives up, and when an operator kills a server that has not even answered that. */
+/** When a client gives up, and how much later an operator kills a server that has not even answered that. */
 const PATIENCE_MS = 60_000
-const LAST_ANSWER_MS = 90_000
+const LAST_ANSWER_MS = 30_000
 /** How long a stopping server may finish its work. */
 const GRACE_MS_MAX = 2_000
 /** A living server has applied by then what another one left. */
@@ -67,24 +68,15 @@ class Run {
 
   async toEnd(): Promise<string | undefined> {
     try {
-      await this.#phase(this.#inOrder())
+      await runPhase(this.#world, this.#inOrder())
       this.#world.faults.stop()
-      await this.#phase([this.#endLives()])
-      await this.#phase([new AtRest(this.#world).look()])
+      await runPhase(this.#world, [this.#endLives()])
+      await runPhase(this.#world, [new AtRest(this.#world).look()])
     } catch (error) {
       this.#world.broken(error)
     }
     await this.#world.closed().catch((error: unknown) => this.#world.broken(error))
     return this.#world.violation
-  }
-
-  /** Makes steps until all of it is done, or something is broken. */
-  async #phase(work: readonly Promise<void>[]): Promise<void> {
-    let left = work.length
-    for (const one of work) one.catch((error: unknown) => this.#world.broken(error)).finally(() => left--)
-    const isOver = await this.#world.scheduler.runUntil(() => left === 0 || this.#world.violation !== undefined)
-    if (!isOver) throw new Violation(`nothing goes on any more, and ${left} operations have not ended`)
-    if (this.#world.violation !== undefined) throw new Violation(this.#world.violation)
   }
 
   /** Begins each operation in its time. Nothing passes an operation that lets time pass. */
@@ -93,9 +85,10 @@ class Run {
     let before: Before = { ended: Promise.resolve(), atMs: 0 }
     for (const operation of this.#world.plan.operations) {
       const { kind, atMs } = operation
-      const ended = kind === 'age' ? Promise.all(work).then(() => undefined) : before.ended
+      const passesTime = kind === 'age' && operation.isBeside !== true
+      const ended = passesTime ? Promise.all(work).then(() => undefined) : before.ended
       work.push(this.#perform(operation, { ended, atMs: before.atMs }))
-      if (kind === 'age') before = { ended: work[work.length - 1], atMs }
+      if (passesTime) before = { ended: work[work.length - 1], atMs }
     }
     return work
   }
@@ -104,9 +97,10 @@ class Run {
     const server = this.#world.servers[operation.server % this.#world.servers.length]
     await before.ended
     await this.#world.sleep(operation.atMs - before.atMs)
+    if (operation.kind === 'age' && operation.isBeside === true) return this.#maintenance.ageBeside(operation.epochs)
     await this.#maintenance.over(() => server.up())
     if (operation.kind === 'restart') return this.#world.stop(server, this.#world.random.below(GRACE_MS_MAX))
-    if (operation.kind === 'maintenance') return this.#maintenance.perform(operation.task)
+    if (operation.kind === 'maintenance') return this.#maintenance.perform(operation)
     if (operation.kind === 'age') return this.#maintenance.age(operation.epochs, operation.waitMs ?? 0)
     return this.#maintenance.during(() => this.#serve(operation, server))
   }
@@ -118,11 +112,14 @@ class Run {
     const patience = new AbortController()
     let giveUp = (): void => undefined
     const gone = new Promise<never>((_, reject) => (giveUp = () => reject(GIVEN_UP)))
-    const impatience = this.#world.clients.setTimer(PATIENCE_MS, () => {
-      void life.environment.whenAwake(() => patience.abort(new Error('the client gave up')))
+    const patienceMs = operation.patienceMs ?? PATIENCE_MS
+    const impatience = this.#world.clients.setTimer(patienceMs, () => {
+      // A server that slept does not notice that its client has gone.
+      if (operation.sleep === undefined)
+        void life.environment.whenAwake(() => patience.abort(new Error('the client gave up')))
     })
     this.#disturb(operation, server, life)
-    const killer = this.#world.clients.setTimer(LAST_ANSWER_MS, () => {
+    const killer = this.#world.clients.setTimer(patienceMs + LAST_ANSWER_MS, () => {
       if (life.environment.hasSlept) giveUp()
       else if (this.#world.faults.fired.has('hang')) life.kill()
       else this.#world.broken(new Violation(`${nameOf(operation)} is not answered`))
@@ -142,21 +139,27 @@ class Run {
     killer.cancel()
   }
 
-  /** The server dies or stands still in the middle of the operation, where that is planned. */
-  #disturb({ crashAfterMs, sleep }: ServedOperation, server: SimulatedServer, { environment }: ServerLife): void {
+  /** The server dies or stands still in the middle of the operation, or one of its calls takes long, where that is planned. */
+  #disturb({ crashAfterMs, sleep, hold }: ServedOperation, server: SimulatedServer, { environment }: ServerLife): void {
     const { clients, faults } = this.#world
+    if (hold !== undefined) faults.hold({ ...hold, machine: server.name })
     if (crashAfterMs !== undefined)
       clients.setTimer(crashAfterMs, () => {
         if (!environment.isAlive || faults.isStopped) return
         faults.happened('crash')
         server.crash()
       })
-    if (sleep !== undefined)
-      clients.setTimer(sleep.afterMs, () => {
-        if (!environment.isAlive || faults.isStopped) return
-        faults.happened('sleep')
-        environment.sleep(sleep.durationMs)
-      })
+    if (sleep === undefined) return
+    if ('afterCall' in sleep) {
+      faults.happened('sleep')
+      environment.sleepAfter(sleep.afterCall, sleep.durationMs)
+      return
+    }
+    clients.setTimer(sleep.afterMs, () => {
+      if (!environment.isAlive || faults.isStopped) return
+      faults.happened('sleep')
+      environment.sleep(sleep.durationMs)
+    })
   }
 
   #act(operation: ServedOperation, to: Destination): Promise<unknown> {

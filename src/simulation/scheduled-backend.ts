@@ -13,7 +13,7 @@ import {
   type StorageBackend,
 } from '../storage/backend.ts'
 import { asGuarded } from '../storage/guard.ts'
-import { Calls, type ConnectionParts } from './calls.ts'
+import { blobCall, Calls, type ConnectionParts, recordCall } from './calls.ts'
 import { EPOCH_MS } from './process.ts'
 
 /** Opens the storage of a run. It is empty when it is opened first; later it holds what was written before. */
@@ -166,21 +166,29 @@ class ScheduledRecords implements RecordStore {
   }
 
   getMany(keys: readonly Uint8Array[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
-    return this.#answerOf('getMany', options, ({ records }) => records.getMany(keys))
+    return this.#answerOf(recordCall('getMany', keys[0]), options, ({ records }) => records.getMany(keys))
   }
 
   range(bounds: RangeBounds, options: CallOptions = {}): AsyncIterable<readonly Entry[]> {
-    return eachOf(this.#calls, this.#shared, 'range', options, ({ records }) => records.range(bounds))
+    return eachOf(this.#calls, this.#shared, recordCall('range', bounds.gte), options, ({ records }) =>
+      records.range(bounds),
+    )
   }
 
   insertMany(entries: readonly Entry[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
     const copies = entries.map(copyOf)
-    return this.#answerOf('insertMany', { ...options, isWrite: true }, ({ records }) => records.insertMany(copies))
+    return this.#answerOf(recordCall('insertMany', entries[0]?.key), { ...options, isWrite: true }, ({ records }) =>
+      records.insertMany(copies),
+    )
   }
 
   commit({ put = [], remove = [], expect = [] }: Change, options: CallOptions = {}): Promise<CommitResult> {
     const change = { put: put.map(copyOf), remove, expect }
-    return this.#answerOf('commit', { ...options, isWrite: true }, ({ records }) => records.commit(change))
+    return this.#answerOf(
+      recordCall('commit', put[0]?.key ?? remove?.[0]),
+      { ...options, isWrite: true },
+      ({ records }) => records.commit(change),
+    )
   }
 
   close(): Promise<void> {
@@ -213,17 +221,21 @@ class ScheduledBlobs implements BlobStore {
     const chunks: Uint8Array[] = []
     for await (const chunk of content) {
       chunks.push(Uint8Array.from(chunk))
-      await this.#answerOf('put chunk', { signal: options.signal }, () => Promise.resolve())
+      await this.#answerOf(blobCall('put chunk', name), { signal: options.signal }, () => Promise.resolve())
     }
-    return this.#answerOf('put', { signal: options.signal, isWrite: true }, async ({ blobs }) => {
-      const put = await blobs.put(name, eachIn(chunks))
-      this.#shared.wasPut(name, this.#scheduler.nowMs)
-      return put
-    })
+    return this.#answerOf(
+      blobCall('put publishes', name),
+      { signal: options.signal, isWrite: true },
+      async ({ blobs }) => {
+        const put = await blobs.put(name, eachIn(chunks))
+        this.#shared.wasPut(name, this.#scheduler.nowMs)
+        return put
+      },
+    )
   }
 
   read(name: string, start: number, end: number, options: CallOptions = {}): Promise<Uint8Array> {
-    return this.#answerOf('read', options, ({ blobs }) => blobs.read(name, start, end))
+    return this.#answerOf(blobCall('read', name), options, ({ blobs }) => blobs.read(name, start, end))
   }
 
   remove(names: readonly string[]): Promise<void> {

@@ -21,6 +21,11 @@ interface Step {
  */
 const CLOCK_ADVANCES = 0.02
 const CLOCK_ADVANCE_MS_MAX = 12
+/**
+ * Turns that are asked for together: the event loop takes them one after the other, and runs all microtasks and ticks
+ * between two of them, in a tenth of the time that it takes to go round for each.
+ */
+const TURNS_AT_ONCE = 128
 
 /**
  * Virtual time, and everything that waits for it. It alone decides the next event: a random one of the due steps; if
@@ -62,6 +67,15 @@ export class Scheduler {
     return this.#nowMs
   }
 
+  /**
+   * So much time passes at once, as if all machines stood still: what was due meanwhile is due together then. Does nothing
+   * if something is due within `quietMs`, because it is under way.
+   */
+  leap(durationMs: number, quietMs: number): void {
+    if (this.#steps.every(({ atMs, isCancelled }) => isCancelled || atMs > this.#nowMs + quietMs))
+      this.#nowMs += durationMs
+  }
+
   /** `label` names the step, for the digest. Where `act` returns a promise, no other step is made before it settles. */
   schedule(delayMs: number, label: string, act: () => void | Promise<void>): Scheduled {
     const step: Step = { atMs: this.#nowMs + Math.max(0, delayMs), label, act, isCancelled: false }
@@ -74,16 +88,21 @@ export class Scheduler {
    * steps.
    */
   async runUntil(isDone: () => boolean): Promise<boolean> {
+    let turns: Promise<void>[] = []
     for (;;) {
-      // One turn of the real event loop: by then all microtasks and ticks have run.
-      await REAL_ENVIRONMENT.nextTurn()
+      if (turns.length === 0) turns = Array.from({ length: TURNS_AT_ONCE }, () => REAL_ENVIRONMENT.nextTurn())
+      // By then all microtasks and ticks have run.
+      await turns.shift()
       if (isDone()) return true
       const step = this.#next()
       if (step === undefined) return false
       if (++this.#count > this.#stepsMax) throw new Error(`the run has not ended after ${this.#stepsMax} steps`)
       this.#digest = crc32(`${step.label} ${this.#nowMs}`, this.#digest)
       const isMade = step.act()
-      if (isMade !== undefined) await isMade
+      if (isMade === undefined) continue
+      await isMade
+      // Those that were asked for before have passed meanwhile.
+      turns = []
     }
   }
 

@@ -2,7 +2,7 @@ import { openAccess } from '../access/open.ts'
 import { emit } from '../emit/emit.ts'
 import type { ClosureSelector } from '../object/graph-store.ts'
 import type { GraphRoot } from '../object/roots.ts'
-import type { ServiceContext } from '../service/extension.ts'
+import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import type { ObjectService } from '../service/object-service.ts'
 import { createObjectService } from '../service/service.ts'
 import type { ConnectionParts } from './calls.ts'
@@ -30,6 +30,8 @@ export type ServerParts = Pick<ConnectionParts, 'scheduler' | 'faults'> & {
   readonly rootsOf: (projectId: string) => readonly GraphRoot[]
   /** Called when a fault kills every process. */
   readonly onPowerLoss: () => void
+  /** Further extensions of the service of a process; none by default. */
+  readonly extensionsOf?: (process: SimulatedProcess) => readonly ServiceExtension[]
   /** Receives the background reports of a service. */
   readonly onError: (error: unknown) => void
 }
@@ -108,7 +110,7 @@ export class SimulatedServer {
   }
 
   #start(): ServerLife & { readonly end: () => void } {
-    const { scheduler, faults, random, connect, onPowerLoss, onError, rootsOf } = this.#parts
+    const { scheduler, faults, random, connect, onPowerLoss, onError, rootsOf, extensionsOf } = this.#parts
     const process = new SimulatedProcess(
       `${this.name}.${++this.#starts}`,
       scheduler,
@@ -142,6 +144,7 @@ export class SimulatedServer {
           },
           roots: (projectId) => oneBatch(rootsOf(projectId)),
         },
+        ...(extensionsOf?.(process) ?? []),
       ],
     })
     const context = attached as unknown as ServiceContext<unknown>

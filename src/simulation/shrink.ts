@@ -3,6 +3,13 @@ import { type Simulation, simulate, type SimulationOptions } from './simulate.ts
 /** Runs that shrinking makes at most. */
 const ATTEMPTS_MAX = 400
 
+/** The parts of a run that can be left out. */
+export interface RunParts {
+  readonly servers: number
+  readonly operations: readonly number[]
+  readonly faults: readonly number[]
+}
+
 /**
  * A smaller run that breaks something too: without operations that are not needed for it, then without faults, then
  * with fewer servers. The same run where nothing can be left out.
@@ -11,12 +18,20 @@ export async function shrink(
   failed: Simulation,
   options: Pick<SimulationOptions, 'faultKinds' | 'backend'> = {},
 ): Promise<Simulation> {
+  return smallest(failed, (parts) => simulate({ ...options, seed: failed.seed, ...parts }))
+}
+
+/** The smallest run that still breaks something, of those that `attempt` makes. */
+export async function smallest<T extends RunParts & Pick<Simulation, 'violation'>>(
+  failed: T,
+  attempt: (parts: RunParts) => Promise<T>,
+): Promise<T> {
   let best = failed
   let attemptsLeft = ATTEMPTS_MAX
-  const isSmaller = async (less: Partial<SimulationOptions>): Promise<boolean> => {
+  const isSmaller = async (less: Partial<RunParts>): Promise<boolean> => {
     if (attemptsLeft-- <= 0) return false
-    const { seed, servers, operations, faults } = best
-    const smaller = await simulate({ ...options, seed, servers, operations, faults, ...less })
+    const { servers, operations, faults } = best
+    const smaller = await attempt({ servers, operations, faults, ...less })
     if (smaller.violation === undefined) return false
     best = smaller
     return true

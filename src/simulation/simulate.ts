@@ -58,8 +58,12 @@ interface Chosen {
 export function planOf({ seed, faultKinds = FAULT_KINDS, backend, ...chosen }: SimulationOptions): Chosen {
   const random = new Random(seed)
   const drawn = random.fork('servers').pick([1, 1, 2, 3])
-  const { models, operations } = planOperations(random.fork('operations'), drawn)
-  const planned = planFaults(random.fork('faults'), faultKinds, operations.length * CALLS_PER_OPERATION)
+  const { models, operations, isUndisturbed } = planOperations(random.fork('operations'), drawn)
+  const planned = planFaults(
+    random.fork('faults'),
+    isUndisturbed ? [] : faultKinds,
+    operations.length * CALLS_PER_OPERATION,
+  )
   const faults = chosen.faults ?? planned.map((_, at) => at)
   const left = chosen.operations ?? operations.map(({ index }) => index)
   const plan: Plan = {

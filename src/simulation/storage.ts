@@ -15,6 +15,8 @@ export class SimulatedStorage {
   readonly #nowMs: () => number
   readonly #records = new OrderedMap<string>()
   readonly #blobs = new Map<string, StoredBlob>()
+  /** Blobs that a crash cut short, as long as they are there. */
+  readonly #torn = new Set<string>()
 
   /** `nowMs`: the time of day, in milliseconds since 1970; that of the scheduler by default. */
   constructor(
@@ -88,6 +90,7 @@ export class SimulatedStorage {
   /** Removes a blob, if it exists. */
   removeBlob(name: string): void {
     this.#blobs.delete(name)
+    this.#torn.delete(name)
   }
 
   /** Of the blobs with this prefix, `max` whose names follow `after`, in the order of their names. */
@@ -104,7 +107,14 @@ export class SimulatedStorage {
   /** A crash cut a `put` short: a part of its bytes exists, and is listed. */
   tear(name: string, chunks: readonly Uint8Array[], random: Random): void {
     const whole = Buffer.concat(chunks)
-    if (!this.#blobs.has(name)) this.putBlob(name, [whole.subarray(0, random.below(whole.length + 1))])
+    if (this.#blobs.has(name)) return
+    this.putBlob(name, [whole.subarray(0, random.below(whole.length + 1))])
+    this.#torn.add(name)
+  }
+
+  /** Whether a crash cut the blob of this name short. */
+  isTorn(name: string): boolean {
+    return this.#torn.has(name)
   }
 
   /** Flips one bit of one record or blob. False if there is none. */

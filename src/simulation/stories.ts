@@ -1,13 +1,31 @@
 import type { Random } from './random.ts'
 import type { PlannedUpload } from './operations.ts'
+import {
+  appliesWhileRemoved,
+  comparesWhileMerged,
+  mergesWhileMerged,
+  pinsWhileDropped,
+  readsWhileRemoved,
+  readsWhileSwept,
+  reindexesOnFullDisk,
+  reindexesWhatWasCut,
+  walksWhileMerged,
+} from './stories-held.ts'
+import { plannedAndFreed } from './stories-planned.ts'
 import { type Story, Teller } from './story.ts'
 
-const MINUTE_MS = 60_000
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 /** As long as a server sleeps in the middle of an upload: longer than the others keep a blob without a name. */
-const LONG_SLEEP_MS = 4 * HOUR_MS
-/** An upload of one object is done by then. */
+const LONG_SLEEP_MS = 3.4 * HOUR_MS
+/** An upload of some objects is about done by then. */
 const UPLOAD_MS = 30
+/** In some stories one server sleeps, and another does what it does not expect. */
+const SLEEPER = 0
+const OTHER = 1
+/** None of so many is visible only together with the note that all are. */
+const OBJECTS_WITHOUT_LAST = 10
 /** Retired packs and blobs without a name are due after so many epochs. */
 const DAY_EPOCHS = 150
 /** By then, a server has begun an epoch and swept. */
@@ -55,8 +73,9 @@ function condemnedAgain(tell: Teller): void {
   tell.collect(8)
 }
 
-/** A pin comes while what it needs is freed. */
+/** A pin comes while what it needs is freed. In some runs it revives that between the look at it and the commit. */
 function pinnedWhileFreed(tell: Teller): void {
+  const isHeldBack = tell.random.fork('held back').chance(0.5)
   const leaf = tell.object('leaf')
   const root = tell.object('root', { children: [leaf] })
   tell.root(root)
@@ -71,8 +90,10 @@ function pinnedWhileFreed(tell: Teller): void {
   tell.pause(2)
   const isLate = tell.random.chance(0.7)
   if (!isLate) tell.pin(root)
-  tell.collect(1)
-  if (isLate) tell.pin(root, tell.random.below(80))
+  // The commit that frees objects lowers the totals first.
+  const hold = { call: 'commit t', nth: 1, durationMs: 10 * SECOND_MS }
+  tell.collect(1, 1, 0, isHeldBack ? { hold } : {})
+  if (isLate) tell.pin(root, tell.random.below(80) + (isHeldBack ? SECOND_MS : 0))
   if (isLate && tell.random.chance(0.5)) tell.pin(root, tell.random.below(30))
   tell.pause()
   tell.look(root)
@@ -109,12 +130,18 @@ function mergedWhileRead(tell: Teller): void {
 
 /** A server sleeps in the middle of an upload, past everything that others do with what it left. */
 function sleepsWhileUploading(tell: Teller): void {
-  const object = tell.object('late', { isLarge: tell.random.chance(0.7) })
-  tell.root(object)
+  const isLarge = tell.random.chance(0.6)
+  const objects = isLarge
+    ? [tell.object('late', { isLarge })]
+    : Array.from({ length: OBJECTS_WITHOUT_LAST }, (_, at) => tell.object(`late${at}`))
+  tell.root(objects[0])
   const keeper = tell.keeper()
   for (let left = 3; left > 0; left--) tell.look(keeper)
   tell.pause()
-  tell.upload([object], { sleep: { afterMs: tell.random.between(10, UPLOAD_MS), durationMs: LONG_SLEEP_MS } })
+  tell.on(SLEEPER)
+  const afterCall = isLarge && tell.random.chance(0.7) ? 'put publishes' : 'commit'
+  tell.upload(objects, { sleep: { afterCall, durationMs: LONG_SLEEP_MS } })
+  tell.on(OTHER)
   tell.look(keeper)
   tell.pause(3, 3 * MINUTE_MS)
   tell.collect(1)
@@ -122,7 +149,25 @@ function sleepsWhileUploading(tell: Teller): void {
   tell.collect(1)
   tell.pause(DAY_EPOCHS, SWEPT_MS)
   tell.pause(0, HOUR_MS)
-  tell.download(object)
+  tell.download(objects[0])
+}
+
+/** A server sleeps in the middle of an upload while others remove the project and sweep it, once or twice. */
+function sleepsPastRemoval(tell: Teller): void {
+  const first = tell.object('first')
+  const leaves = Array.from({ length: 40 }, (_, at) => tell.object(`leaf${at}`))
+  tell.root(first)
+  for (let rounds = 3; rounds > 0; rounds--) {
+    tell.on(OTHER)
+    tell.upload([first])
+    tell.pause()
+    tell.on(SLEEPER)
+    const durationMs = tell.random.pick([2 * MINUTE_MS, HOUR_MS])
+    tell.upload(leaves, { sleep: { afterCall: 'commit', durationMs } })
+    tell.on(OTHER)
+    tell.remove(undefined, UPLOAD_MS + 30)
+    tell.pause(0, HOUR_MS)
+  }
 }
 
 /** Its server dies, or stands still for a moment, or neither. */
@@ -179,28 +224,6 @@ function plannedMeanwhile(tell: Teller): void {
   tell.download(root)
 }
 
-/** A plan outlives what it names: the root comes again, and what was below it does not. */
-function plannedAndFreed(tell: Teller): void {
-  const leaf = tell.object('leaf')
-  const root = tell.rootOfClaims('root', [leaf])
-  tell.root(root)
-  tell.keeper()
-  tell.upload([leaf, root])
-  tell.pause()
-  tell.download(root)
-  tell.pause(3)
-  tell.collect(1)
-  tell.pause(3)
-  tell.collect(1)
-  tell.pause()
-  tell.look(leaf, root)
-  tell.look(leaf, root)
-  tell.pause()
-  tell.upload([root])
-  tell.pause()
-  tell.download(root)
-}
-
 /** Many read a root while one of its children comes: below the other, long chains have to be followed. */
 function readWhileWritten(tell: Teller): void {
   const late = tell.object('late')
@@ -216,8 +239,10 @@ function readWhileWritten(tell: Teller): void {
   tell.pause()
   if (tell.random.chance(0.5)) tell.download(root)
   tell.pause()
-  tell.upload([late])
-  for (let left = 16; left > 0; left--) tell.download(root, { form: 'records' }, tell.random.between(2, 5))
+  tell.on(SLEEPER)
+  tell.upload([late], { sleep: { afterCall: 'commit', durationMs: tell.random.between(10, 50) } })
+  tell.on(OTHER)
+  for (let left = 24; left > 0; left--) tell.download(root, { form: 'records' }, tell.random.between(2, 5))
 }
 
 /** Much that nothing needs any more. */
@@ -252,26 +277,44 @@ const STORIES: readonly ((tell: Teller) => void)[] = [
   pinnedWhileFreed,
   mergedWhileRead,
   sleepsWhileUploading,
+  sleepsPastRemoval,
   removedWhileUsed,
   plannedMeanwhile,
   plannedAndFreed,
   readWhileWritten,
   garbage,
   diesWhileUploading,
+  walksWhileMerged,
+  comparesWhileMerged,
+  readsWhileSwept,
+  pinsWhileDropped,
+  mergesWhileMerged,
+  readsWhileRemoved,
+  appliesWhileRemoved,
+  reindexesWhatWasCut,
+  reindexesOnFullDisk,
 ]
 
 /** In these one server does what the others do not expect. */
 const STORIES_OF_SEVERAL: readonly ((tell: Teller) => void)[] = [
   mergedWhileRead,
   sleepsWhileUploading,
+  sleepsPastRemoval,
   removedWhileUsed,
+  readWhileWritten,
   diesWhileUploading,
+  mergesWhileMerged,
+  appliesWhileRemoved,
 ]
+
+/** One server alone has nothing to tell in these. */
+const NEVER_OF_ONE: ReadonlySet<(tell: Teller) => void> = new Set([appliesWhileRemoved])
 
 /** One of the stories. */
 export function planStory(random: Random, projectId: string, servers: number): Story {
-  const stories = servers > 1 && random.chance(0.5) ? STORIES_OF_SEVERAL : STORIES
-  const at = STORIES.indexOf(random.pick(stories))
+  const ofOne = STORIES.filter((story) => !NEVER_OF_ONE.has(story))
+  const ofSeveral = random.chance(0.5) ? STORIES_OF_SEVERAL : STORIES
+  const at = STORIES.indexOf(random.pick(servers > 1 ? ofSeveral : ofOne))
   const tell = new Teller(random, projectId, `x${at.toString(36)}`)
   STORIES[at](tell)
   return tell.story

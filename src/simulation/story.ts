@@ -1,11 +1,21 @@
 import { plannedObject, type PlannedModel, type PlannedObject, type PlannedVersion } from './models.ts'
-import type { PlannedDownload, PlannedUpload, Unplaced } from './operations.ts'
+import type {
+  PlannedCollection,
+  PlannedCompaction,
+  PlannedDownload,
+  PlannedPin,
+  PlannedRemoval,
+  PlannedUpload,
+  Unplaced,
+} from './operations.ts'
 import type { Random } from './random.ts'
 
 /** A step of a story: an operation, and how long after the one before it begins. */
 export interface StoryStep {
   readonly operation: Unplaced
   readonly gapMs: number
+  /** Drawn by default. */
+  readonly server: number | undefined
 }
 
 /** Operations in a fixed order that lead to one kind of trouble, over objects of their own. */
@@ -31,6 +41,7 @@ export class Teller {
   readonly #steps: StoryStep[] = []
   readonly #roots: string[] = []
   #isLast = false
+  #server: number | undefined
 
   constructor(random: Random, projectId: string, name: string) {
     this.random = random
@@ -61,6 +72,11 @@ export class Teller {
     )
   }
 
+  /** What follows is asked of this server, as far as there are so many, or again of one that is drawn. */
+  on(server: number | undefined): void {
+    this.#server = server
+  }
+
   /** Everything else comes before. */
   comesLast(): void {
     this.#isLast = true
@@ -83,35 +99,44 @@ export class Teller {
   }
 
   look(...objects: readonly PlannedObject[]): void {
-    const ids = objects.map(({ id }) => id)
-    this.#add({ kind: this.random.pick(['has', 'list'] as const), projectId: this.#projectId, ids })
+    this.#look(this.random.pick(['has', 'list']), objects)
   }
 
-  pin({ id }: PlannedObject, gapMs = 0): void {
-    this.#add({ kind: 'pin', projectId: this.#projectId, rootId: id }, gapMs)
+  /** Whoever reads objects sees which of them are gone; `has` says the same of those that are condemned. */
+  list(...objects: readonly PlannedObject[]): void {
+    this.#look('list', objects)
   }
 
-  collect(graceEpochs: number, undoEpochs = 1, gapMs = 0): void {
-    this.#add({ kind: 'collect', projectId: this.#projectId, graceEpochs, undoEpochs, isDryRun: false }, gapMs)
+  pin({ id }: PlannedObject, gapMs = 0, more: Partial<PlannedPin> = {}): void {
+    this.#add({ kind: 'pin', projectId: this.#projectId, rootId: id, ...more }, gapMs)
   }
 
-  compact(gapMs = 0): void {
-    this.#add({ kind: 'compact', projectId: this.#projectId, all: true }, gapMs)
+  collect(graceEpochs: number, undoEpochs = 1, gapMs = 0, more: Partial<PlannedCollection> = {}): void {
+    const terms = { graceEpochs, undoEpochs, isDryRun: false }
+    this.#add({ kind: 'collect', projectId: this.#projectId, ...terms, ...more }, gapMs)
+  }
+
+  compact(gapMs = 0, more: Partial<PlannedCompaction> = {}): void {
+    this.#add({ kind: 'compact', projectId: this.#projectId, all: true, ...more }, gapMs)
   }
 
   restart(gapMs = 0): void {
     this.#add({ kind: 'restart', projectId: this.#projectId }, gapMs)
   }
 
-  remove(crashAfterMs: number | undefined, gapMs = 0): void {
-    this.#add(
-      { kind: 'remove', projectId: this.#projectId, ...(crashAfterMs === undefined ? {} : { crashAfterMs }) },
-      gapMs,
-    )
+  remove(crashAfterMs: number | undefined, gapMs = 0, more: Partial<PlannedRemoval> = {}): void {
+    const crash = crashAfterMs === undefined ? {} : { crashAfterMs }
+    this.#add({ kind: 'remove', projectId: this.#projectId, ...crash, ...more }, gapMs)
   }
 
-  reindex(): void {
-    this.#add({ kind: 'maintenance', task: 'reindex', projectId: this.#projectId })
+  /** `fullAfterCalls`: the disk is full so many calls after it began. */
+  reindex(gapMs = 0, more: { readonly fullAfterCalls?: number } = {}): void {
+    this.#add({ kind: 'maintenance', task: 'reindex', projectId: this.#projectId, ...more }, gapMs)
+  }
+
+  /** So many epochs begin while others go on. */
+  pass(epochs: number, gapMs = 0): void {
+    this.#add({ kind: 'age', projectId: this.#projectId, epochs, isBeside: true }, gapMs)
   }
 
   /** Everything before has ended; so many epochs begin, and then so much time passes. */
@@ -128,6 +153,10 @@ export class Teller {
     return keeper
   }
 
+  #look(kind: 'has' | 'list', objects: readonly PlannedObject[]): void {
+    this.#add({ kind, projectId: this.#projectId, ids: objects.map(({ id }) => id) })
+  }
+
   #idOf(name: string): string {
     return `${this.#name}-${name}-0`
   }
@@ -138,6 +167,6 @@ export class Teller {
   }
 
   #add(operation: Unplaced, gapMs = 0): void {
-    this.#steps.push({ operation, gapMs })
+    this.#steps.push({ operation, gapMs, server: this.#server })
   }
 }

@@ -5,14 +5,23 @@ import { planStory } from './stories.ts'
 
 /** What comes last comes so many places behind the last version. */
 const PLACES_BEHIND = 20
-/** The share of runs that tell a story besides. */
+/** The share of runs that tell a story and nothing else, and of the others that tell one besides. */
+const STORY_ALONE_SHARE = 0.15
 const STORY_SHARE = 0.3
+/** The share of stories by themselves in which nothing else goes wrong. */
+const UNDISTURBED_SHARE = 0.7
+
+/** Who does what in one run. */
+interface Workload {
+  readonly models: readonly PlannedModel[]
+  readonly operations: readonly Operation[]
+  /** Nothing goes wrong but what the operations themselves bring about. */
+  readonly isUndisturbed: boolean
+}
 
 /** The actions of clients in one run. */
-export function planOperations(
-  random: Random,
-  servers: number,
-): { models: readonly PlannedModel[]; operations: readonly Operation[] } {
+export function planOperations(random: Random, servers: number): Workload {
+  if (random.fork('alone').chance(STORY_ALONE_SHARE)) return storyAlone(random, servers)
   const projects = random.chance(0.8) ? ['p'] : ['p', 'q']
   const models = Array.from({ length: random.between(1, 3) }, (_, at) =>
     planModel(random.fork(`model ${at}`), random.pick(projects), `m${at}`),
@@ -43,13 +52,24 @@ export function planOperations(
     models.push(model)
   }
   const unplaced = placed.sort((one, other) => one.place - other.place)
+  return { models, operations: timed(random, unplaced, servers), isUndisturbed: false }
+}
+
+/** A story by itself, so that nothing else keeps it from what it leads to. */
+function storyAlone(random: Random, servers: number): Workload {
+  const { model, steps } = planStory(random.fork('story'), 'p', servers)
+  const isUndisturbed = random.chance(UNDISTURBED_SHARE)
+  return { models: [model], operations: timed(random, steps, servers), isUndisturbed }
+}
+
+/** The operations in their order, each in its time and at its server. */
+function timed(random: Random, unplaced: readonly Omit<Placed, 'place'>[], servers: number): readonly Operation[] {
   const everyMs = random.pick([2, 10, 30, 100, 400])
   let atMs = 0
-  const operations = unplaced.map(({ operation, gapMs }, index): Operation => {
+  return unplaced.map(({ operation, gapMs, server }, index): Operation => {
     atMs += gapMs ?? random.below(everyMs * 2)
-    return { ...operation, index, atMs, server: random.below(servers) }
+    return { ...operation, index, atMs, server: server ?? random.below(servers) }
   })
-  return { models, operations }
 }
 
 interface Placed {
@@ -57,6 +77,8 @@ interface Placed {
   readonly operation: Unplaced
   /** How long after the operation before it begins; drawn by default. */
   readonly gapMs?: number
+  /** Drawn by default. */
+  readonly server?: number | undefined
 }
 
 /**

@@ -17,6 +17,11 @@ import { Scheduler } from './scheduler.ts'
 import { type Connection, type ServerLife, SimulatedServer } from './server.ts'
 import { SimulatedStorage } from './storage.ts'
 
+/** A server has looked around by then. */
+const LOOKED_AROUND_MS = 70_000
+/** A call to the storage takes less. */
+const QUIET_MS = 1_000
+
 /** The parameters of one run. */
 export interface Plan {
   readonly seed: number
@@ -112,6 +117,16 @@ export class World {
     return new Promise((resolve) => void this.clients.setTimer(delayMs, resolve))
   }
 
+  /** Time passes while nobody asks for anything: the servers look around now and then, and not each minute of it. */
+  async pass(durationMs: number): Promise<void> {
+    const endMs = this.scheduler.nowMs + durationMs
+    for (let leftMs = durationMs; leftMs > 0; leftMs = endMs - this.scheduler.nowMs) {
+      await this.sleep(Math.min(leftMs, LOOKED_AROUND_MS))
+      const restMs = endMs - this.scheduler.nowMs - LOOKED_AROUND_MS
+      if (restMs > 0) this.scheduler.leap(Math.min(restMs, EPOCH_MS), QUIET_MS)
+    }
+  }
+
   broken(error: unknown): void {
     this.#violation ??= error instanceof Violation ? error.message : wordsOf(error)
   }
@@ -139,9 +154,11 @@ export class World {
     this.#ages.push({ span, epochs })
     const { process, connection, end } = this.process(`age ${this.scheduler.count}`, () => undefined)
     const counter = new EpochCounter(connection.records, process)
-    for (let left = epochs; left > 0; left--)
-      await counter.advance().catch((error: unknown) => {
+    // Servers of the run count epochs too.
+    for (let isDone = epochs === 0; !isDone;)
+      isDone = await counter.advance(epochs).catch((error: unknown) => {
         if (!this.isExpected(error, undefined, true)) throw error
+        return true
       })
     span.end = this.#clock.moment++
     end()
@@ -156,6 +173,11 @@ export class World {
     for await (const blobs of connection.blobs.list('')) for (const { sizeBytes } of blobs) bytes += sizeBytes
     end()
     return bytes
+  }
+
+  /** Whether a crash cut this blob short while it was put: nobody was told that it is there. */
+  isTorn(blobName: string): boolean {
+    return this.#storage.isTorn(blobName)
   }
 
   project(projectId: string): KnownProject {

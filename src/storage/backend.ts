@@ -4,6 +4,16 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
+/** What a caller may offer with a read of a blob. */
+export interface ReadOptions extends CallOptions {
+  /**
+   * Memory of exactly as many bytes as are read. The store may read into it and return it, or ignore it and return
+   * another buffer. The caller must not touch it before the call has resolved, and never again if the call rejects: a
+   * read may still be under way.
+   */
+  readonly into?: Uint8Array
+}
+
 /** Facts that a caller may give about the blob that it puts. */
 export interface PutOptions extends CallOptions {
   /** About how many bytes the content will have. It may be wrong. */
@@ -101,6 +111,11 @@ export interface RecordStore {
    * the same data.
    */
   readonly isPersistent?: boolean
+  /**
+   * True where several processes may have the records open at once. A service then looks every half second whether a
+   * command works on the storage as a whole. Absent: false.
+   */
+  readonly isShared?: boolean
   /** Where the records are, for messages to the operator, without secrets. */
   readonly place?: string
   /** Opens the records, which calls otherwise do at first use. Calling it again is fine. */
@@ -163,7 +178,7 @@ export interface BlobStore {
    * `BlobNotFoundError` if the blob does not exist, `BlobRangeError` if it ends before `end`, `RangeError` for a range
    * that no blob can have.
    */
-  read(name: string, start: number, end: number, options?: CallOptions): Promise<Uint8Array>
+  read(name: string, start: number, end: number, options?: ReadOptions): Promise<Uint8Array>
   /** Absent names are fine. Durable when it resolves. */
   remove(names: readonly string[]): Promise<void>
   /**

@@ -49,6 +49,28 @@ export async function pairHalves(halves: Halves, environment: Randomness = REAL_
     throw new Error(`the id of the cluster in ${placeOf('records', halves)} changed while it was written; try again`)
 }
 
+/**
+ * The same for records that are made anew: records without an id, or whose id no blob bears, take the id of the blobs.
+ * Resolves to whether they did. Rejects where the blobs bear several ids, and where the records are whole with another
+ * one.
+ */
+export async function adoptBlobs(halves: Halves, environment: Randomness = REAL_ENVIRONMENT): Promise<boolean> {
+  const { records, blobs } = halves
+  const [id, ...others] = await idsOfBlobs(blobs)
+  const [held] = await records.getMany([CLUSTER_KEY])
+  const mark = parsed(held)
+  if (id !== undefined && others.length === 0 && mark?.state !== 'whole' && mark?.id !== id) {
+    const value = encoded({ state: 'whole', id })
+    const { ok } = await records.commit({
+      put: [{ key: CLUSTER_KEY, value }],
+      expect: [{ key: CLUSTER_KEY, value: held }],
+    })
+    if (ok) return true
+  }
+  await pairHalves(halves, environment)
+  return false
+}
+
 async function markOf(halves: Halves, environment: Randomness): Promise<Mark> {
   const { records } = halves
   const [held] = await records.getMany([CLUSTER_KEY])
@@ -63,12 +85,17 @@ function encoded({ state, id }: Mark): Uint8Array {
 }
 
 function decoded(halves: Halves, value: Uint8Array): Mark {
-  const [, state, id] = MARK.exec(Buffer.from(value).toString('latin1')) ?? []
-  if (id === undefined)
+  const mark = parsed(value)
+  if (mark === undefined)
     throw new Error(
-      `the record of the cluster's id in ${placeOf('records', halves)} is damaged; restore it from a backup`,
+      `the record of the cluster's id in ${placeOf('records', halves)} is damaged; "stowage reindex" takes it from the blobs`,
     )
-  return { state: state as Mark['state'], id }
+  return mark
+}
+
+function parsed(value: Uint8Array | undefined): Mark | undefined {
+  const [, state, id] = (value && MARK.exec(Buffer.from(value).toString('latin1'))) ?? []
+  return id === undefined ? undefined : { state: state as Mark['state'], id }
 }
 
 async function idsOfBlobs(blobs: BlobStore): Promise<readonly string[]> {

@@ -1,5 +1,5 @@
 import type { BlobStore, RecordStore, StorageBackend } from './backend.ts'
-import { pairHalves, placeOf } from './cluster-id.ts'
+import { adoptBlobs, pairHalves, placeOf } from './cluster-id.ts'
 import { asGuardedBlobs, asGuardedRecords, guardedBackend } from './guard.ts'
 
 /** The halves of a combined backend. */
@@ -30,6 +30,17 @@ export interface CombinedHalves {
  * await service.close()
  */
 export function combinedBackend(given: CombinedHalves): StorageBackend {
+  return combined(given, pairHalves)
+}
+
+/** The same for a reindex: records that were lost belong to the blobs whose id they take. */
+export function adoptingBackend(given: CombinedHalves, onAdopted: () => void): StorageBackend {
+  return combined(given, async (halves) => {
+    if (await adoptBlobs(halves)) onAdopted()
+  })
+}
+
+function combined(given: CombinedHalves, pair: (halves: CombinedHalves) => Promise<void>): StorageBackend {
   const halves = { records: asGuardedRecords(given.records), blobs: asGuardedBlobs(given.blobs) }
   const { records, blobs } = halves
   const closeHalves = async (): Promise<void> => {
@@ -45,10 +56,11 @@ export function combinedBackend(given: CombinedHalves): StorageBackend {
     limits: records.limits,
     readBytesPreferred: blobs.readBytesPreferred,
     isPersistent: records.isPersistent !== false && blobs.isPersistent !== false,
+    isShared: records.isShared,
     open: async () => {
       await openHalf('records', halves)
       await openHalf('blobs', halves)
-      await pairHalves(halves)
+      await pair(halves)
       return { records, blobs, close: closeHalves }
     },
   })

@@ -5,6 +5,7 @@ import type {
   CommitResult,
   Entry,
   PutOptions,
+  ReadOptions,
   RangeBounds,
   RecordLimits,
 } from './backend.ts'
@@ -19,6 +20,8 @@ export interface RecordStorageDriver {
   readonly limits?: RecordLimits
   /** False when nothing outlives `close`. Default: true. */
   readonly isPersistent?: boolean
+  /** True where several processes may have the records open at once. Default: false. */
+  readonly isShared?: boolean
   /** Where the storage is, for messages to the operator, without secrets. */
   readonly place?: string
   /** Opens the records. Called before the first call, and again at a later call if it rejected. */
@@ -94,7 +97,7 @@ export interface BlobDriver {
    */
   put(name: string, content: AsyncIterable<Uint8Array>, options: PutOptions): Promise<{ readonly sizeBytes: number }>
   /** Throws `BlobNotFoundError` if the blob does not exist, `BlobRangeError` if it ends before `end`. */
-  read(name: string, start: number, end: number, options: CallOptions): Promise<Uint8Array>
+  read(name: string, start: number, end: number, options: ReadOptions): Promise<Uint8Array>
   /** Absent names are fine, and names may repeat. */
   remove(names: readonly string[]): Promise<void>
   /** In batches of bounded size, which may be empty. The prefix may end inside a segment and may be empty. */

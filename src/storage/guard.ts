@@ -8,6 +8,7 @@ import type {
   Entry,
   Expectation,
   PutOptions,
+  ReadOptions,
   RangeBounds,
   RecordLimits,
   RecordStore,
@@ -87,12 +88,12 @@ export function guardedBlobs(driver: BlobStorageDriver): BlobStore {
 /** The records themselves if they are guarded; otherwise a guard around them. */
 export function asGuardedRecords(records: RecordStore): RecordStore {
   if (GuardedRecords.is(records)) return records
-  const { limits, isPersistent, place } = records
+  const { limits, isPersistent, isShared, place } = records
   const open = async (): Promise<OpenedRecords> => {
     await records.ready?.()
     return { records, close: () => records.close() }
   }
-  return guardedRecords({ limits, isPersistent, place, open })
+  return guardedRecords({ limits, isPersistent, isShared, place, open })
 }
 
 /** The blobs themselves if they are guarded; otherwise a guard around them. */
@@ -115,6 +116,7 @@ export function asGuarded(backend: StorageBackend): StorageBackend {
   const { records, blobs } = backend
   const guarded = guardedBackend({
     limits: records.limits,
+    isShared: records.isShared,
     readBytesPreferred: blobs.readBytesPreferred,
     open: async () => {
       await backend.ready?.()
@@ -170,16 +172,18 @@ class SharedDriver<O extends { close(): Promise<void> }> {
 class GuardedRecords implements RecordStore {
   readonly limits: RecordLimits
   readonly isPersistent: boolean
+  readonly isShared: boolean
   readonly place: string | undefined
   readonly #half: GuardedHalf<RecordDriver>
 
   constructor(
-    { limits = CORE_RECORD_LIMITS, isPersistent = true, place }: RecordStorageDriver,
+    { limits = CORE_RECORD_LIMITS, isPersistent = true, isShared = false, place }: RecordStorageDriver,
     shared: SharedDriver<OpenedRecords>,
     what: string,
   ) {
     this.limits = limits
     this.isPersistent = isPersistent
+    this.isShared = isShared
     this.place = place
     this.#half = new GuardedHalf(
       what,
@@ -288,7 +292,7 @@ class GuardedBlobs implements BlobStore {
     }
   }
 
-  async read(name: string, start: number, end: number, options: CallOptions = {}): Promise<Uint8Array> {
+  async read(name: string, start: number, end: number, options: ReadOptions = {}): Promise<Uint8Array> {
     this.#half.check(options.signal)
     checkBlobName(name)
     checkReadRange(start, end)

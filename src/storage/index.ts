@@ -16,6 +16,7 @@ export type {
   Entry,
   Expectation,
   PutOptions,
+  ReadOptions,
   RangeBounds,
   RecordLimits,
   RecordStore,

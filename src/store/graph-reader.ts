@@ -7,18 +7,21 @@ import type {
   ObjectPresence,
   ObjectSelector,
   SignalOptions,
+  TextOptions,
 } from '../object/graph-store.ts'
 import { IdSet } from '../object/id-set.ts'
 import type { HaveOutcome, Selection } from '../object/selection.ts'
 import { StowageError } from '../errors.ts'
-import type { RecordStore } from '../storage/backend.ts'
+import type { BlobStore, RecordStore } from '../storage/backend.ts'
 import { countObjects, isCompleteSinceRoot, placesDigest, withoutClosures, type Closure } from './closure/closure.ts'
 import type { MemoryBudget, MemoryLease, Party } from '../memory/memory-budget.ts'
+import type { DeltaCache } from './delta/delta-cache.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
 import { ListFinder, readListed } from './closure/list-finder.ts'
 import { ListSelection } from './closure/list-selection.ts'
 import { type FoundRoot, SharedWalks } from './closure/shared-walks.ts'
+import { readSingleText, type SingleTextParts } from './closure/single-text.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from './records/locator.ts'
 import { isRetired } from './records/pack-record.ts'
 import type { PackCatalog } from './records/pack-catalog.ts'
@@ -26,13 +29,15 @@ import type { ProjectView } from './records/project-view.ts'
 import type { PlanCache } from './plan/plan-cache.ts'
 import { PlanSelection } from './plan/planned-selection.ts'
 import { viewProject } from './records/projects.ts'
+import { LineReader } from './pack/line-reader.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
 
 /** If more of a graph is new, deltas are not worth their cost: plans exist for that. */
 const DELTAS_SHARE_MAX = 0.8
 /**
  * How long a response waits for its plan, beyond the time of the walk: a plan makes the response better, but must not
- * hold it up.
+ * hold it up. A request that only a plan can answer as asked, such as the rest of a download that another server began,
+ * waits for the maximum.
  */
 const PLAN_WAIT_MS = { min: 50, max: 500 }
 /** The plan of a larger closure takes longer than its walk: the first byte does not wait for it. */
@@ -42,7 +47,9 @@ export interface GraphReaderParts {
   readonly records: RecordStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
+  readonly blobs: BlobStore
   readonly plans: PlanCache
+  readonly deltas: DeltaCache
   readonly environment: Environment
   readonly budget: MemoryBudget
   /** Aborts when the store closes. */
@@ -60,9 +67,11 @@ function noProject(projectId: string): ProjectView {
 export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelector {
   readonly #parts: GraphReaderParts
   readonly #walks: SharedWalks
+  readonly #single: SingleTextParts
 
   constructor(parts: GraphReaderParts) {
     this.#parts = parts
+    this.#single = { ...parts, lines: new LineReader(parts.blobs, parts.reader) }
     this.#walks = new SharedWalks(parts, (projectId, rootId, signal) => this.#findRoot(projectId, rootId, { signal }))
   }
 
@@ -82,6 +91,10 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const project = (await viewProject(this.#parts.records, projectId, signal)) ?? noProject(projectId)
     const listed = await new ListFinder(this.#parts, project, ids, signal).find()
     return new ListSelection(this.#parts, listed)
+  }
+
+  text(projectId: string, id: Uint8Array, options: TextOptions): Promise<Uint8Array | undefined> {
+    return readSingleText(this.#single, projectId, id, options)
   }
 
   async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
@@ -116,13 +129,20 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return true
   }
 
-  /** Makes the plan of a root anew. Until then answers are sent by the one that is there. */
+  /**
+   * Makes the plan of a root anew. Until then answers are sent by the one that is there. If there is no memory or no
+   * space for it now, that is left to the next answer.
+   */
   async replan(projectId: string, rootId: string, signal: AbortSignal): Promise<void> {
     const root = await this.#findRoot(projectId, rootId, { signal })
-    const walked = root && (await this.#walks.walk(root, signal).catch(onlyIfOverloaded))
-    if (root === undefined || walked === undefined) return
-    const { closure, project } = walked
-    await this.#parts.plans.make({ project, closure, packs: closure.packs, party: root.party }, rootId, '', signal)
+    if (root === undefined) return
+    try {
+      const { closure, project } = await this.#walks.walk(root, signal)
+      await this.#parts.plans.make({ project, closure, packs: closure.packs, party: root.party }, rootId, '', signal)
+    } catch (error) {
+      const code = error instanceof StowageError ? error.code : undefined
+      if (code !== 'overloaded' && code !== 'memory_limit_exceeded' && code !== 'storage_full') throw error
+    }
   }
 
   async #closureAnew(
@@ -149,7 +169,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       const code = error instanceof StowageError ? error.code : undefined
       if (code !== 'overloaded' && code !== 'not_found') onPlanFailed(error)
     })
-    const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, environment.monotonicMs() - beganAtMs))
+    const walkMs = environment.monotonicMs() - beganAtMs
+    const waitMs = needsPlan ? PLAN_WAIT_MS.max : Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, walkMs))
     const isAwaited = needsPlan || countObjects(packs) <= AWAITED_OBJECTS_MAX
     const plan = isAwaited ? await inTime(making, waitMs, environment) : undefined
     signal.throwIfAborted()
@@ -176,7 +197,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       this.#parts,
       { project: root.project, packs, newer: closure.root, older: subtracted[0].root, held: subtracted[0].packs },
       facts,
-      memory,
+      { memory, keeping: { cache: this.#parts.deltas, key: deltaKey(root, [closure, ...subtracted]) } },
     )
   }
 
@@ -280,6 +301,11 @@ function inTime<T>(promise: Promise<T>, waitMs: number, environment: Environment
     }
     promise.then(settle, () => settle(undefined))
   })
+}
+
+/** Names everything that a delta answer depends on: what lies at a place of a pack never changes. */
+function deltaKey({ project, rootId }: FoundRoot, closures: readonly Closure[]): string {
+  return [...closures.map(({ packs }) => placesDigest(packs)), rootId, project.projectId].join('\0')
 }
 
 function partyOf(projectId: string, memory: MemoryLease | undefined): Party {

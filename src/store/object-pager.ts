@@ -7,10 +7,12 @@ import { Yielder } from '../async/yielder.ts'
 import { Bitmap } from './bytes/bitmap.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
 import type { PackSelection } from './closure/closure.ts'
-import type { PackTables } from './pack/pack-format.ts'
+import { type PackTables, tableEntry, textBytesOf } from './pack/pack-format.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
-import { keyBounds, keyParts, packKey, parseHex } from './records/keys.ts'
+import { keyBounds, keyParts, packKey, parseHex, pendingKey } from './records/keys.ts'
 import { objectsHeldBy } from './records/held-objects.ts'
+import { LOOKUP_KEYS, readObjects } from './records/locator.ts'
+import type { ObjectRecord } from './records/object-record.ts'
 import { type Pack, packOf, type PackCatalog } from './records/pack-catalog.ts'
 import type { ProjectView } from './records/project-view.ts'
 import { viewProject } from './records/projects.ts'
@@ -21,7 +23,19 @@ interface PagerParts {
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
   readonly environment: Environment
+  readonly recentEpoch: () => Promise<number>
 }
+
+/**
+ * What was written so many epochs before a run, about a day, is certainly in it: a commit may carry an epoch that was
+ * looked up a while before.
+ */
+const SETTLED_EPOCHS = 144
+/** Records of packs that are read at once: those of small packs contain the packs. */
+const PACKS_AT_ONCE = 32
+
+/** The place behind a whole pack. */
+const ALL_ORDINALS = 0xffffffff
 
 /** The contents of the page so far. */
 interface Draft {
@@ -31,10 +45,12 @@ interface Draft {
 }
 
 interface FillOptions {
-  /** The number of the pack before which the run ends. */
-  readonly end: number
+  /** The end of the run. */
+  readonly end: ObjectCursor
   readonly textBytesMax: number
   readonly signal: AbortSignal
+  /** Whether packs behind the end are filled in, for packs before it that are gone. */
+  readonly isBehindEnd?: boolean
 }
 
 interface PackToTake {
@@ -46,9 +62,13 @@ interface PackToTake {
 }
 
 /**
- * Pages through everything that a project holds, pack by pack in the order of their numbers. Where a page ends depends
- * on the lines alone, not on how uploads divided them into packs: a project that was copied object by object in this
- * order has the same pages.
+ * Pages through everything that a project holds, pack by pack in the order of their numbers. Condemned objects are
+ * among them, since they can be restored. Where a page ends depends on the lines alone, not on how uploads divided them
+ * into packs: a project that was copied object by object in this order has the same pages.
+ *
+ * All pages of a run take each object from where it lay when the run began, so none comes twice: the packs that a merge
+ * replaces stay for a day. If one of them is gone, the merged pack is taken as a whole, so that nothing is missed. What
+ * the run took from the others before comes once more then.
  */
 export class PackObjectPager implements ObjectPager {
   readonly #parts: PagerParts
@@ -68,52 +88,147 @@ export class PackObjectPager implements ObjectPager {
       return undefined
     }
     if (after !== undefined && after.generation !== project.generation) throw removedMeanwhile()
-    const draft: Draft = {
-      packs: [],
-      textBytes: 0,
-      next: after ?? { generation: project.generation, sequence: 0, ordinal: 0 },
-    }
-    const end = until?.sequence ?? project.sequence
-    await this.#fill(project, draft, { end, textBytesMax, signal })
-    const { packs, next, textBytes } = draft
+    const end = until ?? (await this.#endOf(project))
+    const { generation } = project
+    const { sequence, ordinal, epoch } = after ?? { sequence: 0, ordinal: 0, epoch: 0 }
+    const next = { generation, sequence, ordinal, layout: end.layout, epoch }
+    const draft: Draft = { packs: [], textBytes: 0, next }
+    if (!(await this.#waitsForPacks(project, next, end, signal)))
+      await this.#fill(project, draft, { end, textBytesMax, signal })
+    const { packs, textBytes } = draft
     const selection = new GraphSelection(catalog, reader, project, { packs }, { missing: new IdSet(0), textBytes })
-    return { selection, next, end: { generation: project.generation, sequence: project.sequence, ordinal: 0 } }
+    return { selection, next: draft.next, end }
   }
 
-  async #fill(project: ProjectView, draft: Draft, { end, textBytesMax, signal }: FillOptions): Promise<void> {
+  async #endOf({ generation, sequence, layout }: ProjectView): Promise<ObjectCursor> {
+    const epoch = Math.max(0, (await this.#parts.recentEpoch()) - SETTLED_EPOCHS)
+    return { generation, sequence, ordinal: 0, layout, epoch }
+  }
+
+  /**
+   * Whether a pack of the run is not applied yet. Until then it is not known which objects it owns: those that it brings
+   * again, and that an earlier pack holds as condemned ones, would come once with each.
+   */
+  async #waitsForPacks(
+    { projectId, generation }: ProjectView,
+    { sequence }: ObjectCursor,
+    end: ObjectCursor,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const bounds = {
+      gte: pendingKey(projectId, generation, sequence),
+      lt: pendingKey(projectId, generation, end.sequence),
+    }
+    for await (const { length } of this.#parts.records.range(bounds, { signal })) if (length > 0) return true
+    return false
+  }
+
+  async #fill(project: ProjectView, draft: Draft, options: FillOptions): Promise<void> {
+    const { end, textBytesMax } = options
+    if (draft.next.sequence < end.sequence && !(await this.#fillFrom(project, draft, options))) return
+    if (draft.textBytes >= textBytesMax) {
+      // Not `end` itself: something may still follow.
+      draft.next = { ...draft.next, sequence: end.sequence - 1, ordinal: ALL_ORDINALS }
+      return
+    }
+    if (await this.#fillFrom(project, draft, { ...options, isBehindEnd: true })) draft.next = end
+  }
+
+  /** Takes from the packs before the end of the run, or behind it; returns whether the page has room for more. */
+  async #fillFrom(project: ProjectView, draft: Draft, options: FillOptions): Promise<boolean> {
+    const { end, textBytesMax, signal, isBehindEnd = false } = options
     const { records, catalog, environment } = this.#parts
     const yielder = new Yielder(environment)
     const { projectId, generation } = project
+    const first = isBehindEnd ? Math.max(draft.next.sequence, end.sequence) : draft.next.sequence
     const bounds = {
       ...keyBounds('pack', projectId, generation),
-      gte: packKey(projectId, generation, draft.next.sequence),
-      lt: packKey(projectId, generation, project.sequence),
+      gte: packKey(projectId, generation, first),
+      lt: packKey(projectId, generation, isBehindEnd ? project.sequence : end.sequence),
     }
     for await (const entries of records.range(bounds, { signal })) {
       for (const { key, value } of entries) {
         signal.throwIfAborted()
         const sequence = parseHex(keyParts(key)[2])
         const pack = packOf(projectId, sequence, decodePackRecord(key, value))
-        // The next page begins here, once it is known which objects the pack owns.
-        if (pack.record.state === 'committed') return
-        if (holdsFor(pack.record, project, end)) {
+        if (await this.#holdsFor(pack.record, project, options)) {
           const tables = await catalog.tables(pack)
-          const held = await objectsHeldBy(records, placedAsIn(pack, project), pack, tables, { state: 'live', signal })
-          if (!(await take(draft, { pack, tables, held, textBytesMax, yielder }))) return
+          const held = await this.#heldBy(project, pack, tables, { since: draft.next.epoch, signal })
+          if (!(await take(draft, { pack, tables, held, textBytesMax, yielder }))) return false
         }
-        draft.next = { generation, sequence: sequence + 1, ordinal: 0 }
+        draft.next = { ...draft.next, sequence: sequence + 1, ordinal: 0 }
       }
     }
-    draft.next = { generation, sequence: project.sequence, ordinal: 0 }
+    return true
+  }
+
+  /** Whether the run takes objects from this pack. */
+  async #holdsFor(
+    record: PackRecord,
+    project: ProjectView,
+    { end: { layout }, isBehindEnd = false }: FillOptions,
+  ): Promise<boolean> {
+    if (!isBehindEnd && isActive(record, layout)) return true
+    // Merged since the run began: its objects come from the packs that it replaces, as long as all are there.
+    return record.state === 'applied' && record.activeAt > layout && !(await this.#areThere(project, record.sources))
+  }
+
+  async #areThere({ projectId, generation }: ProjectView, sequences: readonly number[]): Promise<boolean> {
+    for (let first = 0; first < sequences.length; first += PACKS_AT_ONCE) {
+      const keys = sequences
+        .slice(first, first + PACKS_AT_ONCE)
+        .map((sequence) => packKey(projectId, generation, sequence))
+      if ((await this.#parts.records.getMany(keys)).includes(undefined)) return false
+    }
+    return true
+  }
+
+  /** The objects of the pack, without those that a merge brought there and that an earlier run has. */
+  async #heldBy(
+    project: ProjectView,
+    pack: Pack,
+    tables: PackTables,
+    { since, signal }: { readonly since: number; readonly signal: AbortSignal },
+  ): Promise<Bitmap> {
+    const { objects, sources, condemned, movedTo } = pack.record
+    const asked = { project, tables, signal }
+    const held = await objectsHeldBy(this.#parts.records, placedAsIn(pack, project), pack, tables, { signal })
+    // If the merged pack was merged again, the records of its objects do not name this pack any more.
+    if (isRetired(pack.record, project.layout) && condemned !== undefined && condemned.count > 0)
+      await this.#add(held, condemned.without(held), asked, ({ textBytes, textCrc32, previous }, ordinal) => {
+        const isMovedOn = previous !== undefined && previous.sequence >= movedTo
+        return isMovedOn && textBytes === textBytesOf(tables, ordinal) && textCrc32 === tables.textCrc32[ordinal]
+      })
+    if (since === 0 || sources.length === 0) return held
+    const newer = Bitmap.empty(objects)
+    await this.#add(newer, held, asked, ({ epoch }) => epoch >= since)
+    return newer
+  }
+
+  /** Adds those of the objects of a pack whose records fit. */
+  async #add(
+    to: Bitmap,
+    from: Bitmap,
+    { project, tables, signal }: AskedRecords,
+    fits: (record: ObjectRecord, ordinal: number) => boolean,
+  ): Promise<void> {
+    for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
+      const some = Array.from({ length: Math.min(LOOKUP_KEYS, tables.objects - first) }, (_, i) => first + i)
+      const ordinals = some.filter((ordinal) => from.has(ordinal))
+      const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
+      const found = await readObjects(this.#parts.records, project, ids, signal)
+      for (const [i, ordinal] of ordinals.entries()) {
+        const record = found[i]
+        if (record !== undefined && fits(record, ordinal)) to.add(ordinal)
+      }
+    }
   }
 }
 
-/**
- * Whether the run takes objects from this pack. If they moved to a pack that the run does not reach, it takes them from
- * where they were: the pack stays for a day.
- */
-function holdsFor(record: PackRecord, { layout }: ProjectView, end: number): boolean {
-  return isActive(record, layout) || (isRetired(record, layout) && record.movedTo >= end)
+interface AskedRecords {
+  readonly project: ProjectView
+  readonly tables: PackTables
+  readonly signal: AbortSignal
 }
 
 /** The view in which the pack holds its objects. */
@@ -135,7 +250,7 @@ async function take(draft: Draft, { pack, tables, held, textBytesMax, yielder }:
     if (pause !== undefined) await pause
   }
   if (wanted.count > 0) draft.packs.push({ sequence, packId: record.packId, wanted })
-  if (ordinal === record.objects) return true
+  if (ordinal >= record.objects) return true
   draft.next = { ...draft.next, sequence, ordinal }
   return false
 }

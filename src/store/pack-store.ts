@@ -2,7 +2,6 @@ import { KeyedMutex } from '../async/keyed-mutex.ts'
 import { setMaxListeners } from 'node:events'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
-import { BackgroundLoop } from '../async/background-loop.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
 import type {
@@ -12,6 +11,7 @@ import type {
   PutOptions,
   PutResult,
   SignalOptions,
+  TextOptions,
 } from '../object/graph-store.ts'
 import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
@@ -29,15 +29,16 @@ import { PinRecords } from './records/pins.ts'
 import { AllTotals } from './usage/all-totals.ts'
 import { UsageCache } from './usage/usage-cache.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
+import { DeltaCache } from './delta/delta-cache.ts'
 import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
-import { BlobSweep, type BlobSweepParts } from './upkeep/blob-sweep.ts'
-import { PendingWatch } from './upkeep/pending-watch.ts'
+import { Lease } from './upkeep/lease.ts'
 import { applyPack, applyPending } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
+import { StoreUpkeep } from './store-upkeep.ts'
 import { UnappliedPacks } from './ingest/unapplied-packs.ts'
 
 export type { QuotaOf } from './ingest/quotas.ts'
@@ -48,11 +49,6 @@ const MB = 1_048_576
  * building, until a merge compresses them at level 6.
  */
 const BLOCK_COMPRESSION_LEVEL = 2
-
-/** How often the janitor looks whether an epoch has lasted long enough. */
-const EPOCH_LOOK_INTERVAL_MS = 60_000
-/** How often packs are looked for that wait to be applied. */
-const PENDING_LOOK_INTERVAL_MS = 30_000
 
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
@@ -83,6 +79,7 @@ export class PackStore implements GraphStore {
   readonly #committer: Committer
   readonly #catalog: PackCatalog
   readonly #plans: PlanCache
+  readonly #deltas: DeltaCache
   readonly #reader: GraphReader
   readonly #ingest: Ingest
   readonly #unapplied: UnappliedPacks
@@ -95,9 +92,8 @@ export class PackStore implements GraphStore {
   readonly totals: AllTotals
   readonly collector: PackCollector
   readonly compactor: PackCompactor
-  readonly #janitor: BackgroundLoop
-  readonly #watcher: BackgroundLoop
-  readonly #sweep: BlobSweep
+  readonly janitor: Lease
+  readonly #upkeep: StoreUpkeep
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -119,13 +115,11 @@ export class PackStore implements GraphStore {
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
-    this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
+    this.janitor = new Lease(records, 'janitor', environment)
     this.#options = options
-    this.#sweep = this.#sweepOf()
     this.#backend = backend
     const turns = new KeyedMutex()
     this.#committer = new Committer({ records, blobs, environment, turns })
-    this.#watcher = this.#watcherOf()
     this.#unapplied = new UnappliedPacks((pack) =>
       applyPack({ records, blobs, environment, committer: this.#committer }, pack),
     )
@@ -142,22 +136,16 @@ export class PackStore implements GraphStore {
       turns,
       budget: memory.requests,
       recentEpoch: () => this.epochs.recent(),
+      janitor: this.janitor,
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
     const closing = this.#closing.signal
     // All background work listens to it.
     setMaxListeners(0, closing)
-    this.#reader = new GraphReader({
-      records,
-      catalog: this.#catalog,
-      reader: segments,
-      plans: this.#plans,
-      closing,
-      environment,
-      budget: memory.requests,
-      onPlanFailed: onBackgroundError,
-    })
+    this.#deltas = new DeltaCache(memory.deltasBytes, this.#deflate)
+    const made = { plans: this.#plans, deltas: this.#deltas }
+    this.#reader = new GraphReader({ ...planParts, ...made, closing, onPlanFailed: onBackgroundError })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
     this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     const finishMerge = this.compactor.finishOpenMerge.bind(this.compactor)
@@ -168,8 +156,10 @@ export class PackStore implements GraphStore {
     const closures = { closureOf, walkedClosureOf }
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, ...closures, closing })
     this.totals = new AllTotals({ records, environment, closing })
-    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
+    const recentEpoch = (): Promise<number> => this.epochs.recent()
+    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment, recentEpoch })
     this.#ingest = this.#ingestOf(newId)
+    this.#upkeep = this.#upkeepOf()
   }
 
   /**
@@ -198,6 +188,10 @@ export class PackStore implements GraphStore {
 
   select(projectId: string, ids: IdSet, options: SignalOptions): Promise<Selection> {
     return this.#reader.select(projectId, ids, options)
+  }
+
+  text(projectId: string, id: Uint8Array, options: TextOptions): Promise<Uint8Array | undefined> {
+    return this.#reader.text(projectId, id, options)
   }
 
   closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
@@ -229,14 +223,16 @@ export class PackStore implements GraphStore {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the store is closing'))
     this.#prefetch.close()
-    await Promise.all([this.#janitor.stop(), this.#watcher.stop()])
+    await this.#upkeep.stop()
     await this.#opening?.catch(() => undefined)
     await this.#background
     await Promise.all([this.usages.settled(), this.totals.settled()])
     await this.#plans.settled()
+    await this.janitor.release().catch(() => undefined)
     this.#deflate.close()
     this.#catalog.clear()
     this.#plans.clear()
+    this.#deltas.clear()
     await this.#backend.close()
   }
 
@@ -248,19 +244,28 @@ export class PackStore implements GraphStore {
     const parts = { records, blobs, environment: this.#environment, committer: this.#committer }
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
+    await this.janitor.look().catch((error: unknown) => this.#reportUnlessClosing(error))
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
     this.#inBackground(() => this.compactor.finishOpenMerges((error) => this.#reportUnlessClosing(error), signal))
-    this.#janitor.later()
-    this.#watcher.later()
-    this.#inBackground(() => this.#sweepBlobs())
+    this.#upkeep.start()
+    this.#inBackground(() => this.#upkeep.sweepBlobs())
   }
 
-  /** Advances the store's own time, and ends merges that were cut off. The server that advances the time also sweeps. */
-  async #lookAround(): Promise<void> {
-    const onError = (error: unknown): void => this.#reportUnlessClosing(error)
-    const isAdvanced = await this.epochs.advanceWhenDue().catch(onError)
-    await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
-    if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
+  #upkeepOf(): StoreUpkeep {
+    const closing = this.#closing.signal
+    return new StoreUpkeep({
+      records: this.#backend.records,
+      blobs: this.#backend.blobs,
+      environment: this.#environment,
+      epochs: this.epochs,
+      committer: this.#committer,
+      compactor: this.compactor,
+      plans: this.#plans,
+      janitor: this.janitor,
+      closing,
+      sweepRemoved: () => this.#inBackground(() => sweepGarbage(this.#removalParts(), closing)),
+      onError: (error) => this.#reportUnlessClosing(error),
+    })
   }
 
   #ingestOf(newId: () => string): Ingest {
@@ -279,29 +284,6 @@ export class PackStore implements GraphStore {
       onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
       onUnapplied: (pack) => this.#applyLater(pack),
     })
-  }
-
-  /** Applies what servers that are gone have committed. */
-  #watcherOf(): BackgroundLoop {
-    const { records, blobs } = this.#backend
-    const environment = this.#environment
-    const watch = new PendingWatch({ records, blobs, committer: this.#committer, environment })
-    const onError = (error: unknown): void => this.#reportUnlessClosing(error)
-    const look = (): Promise<void> => watch.look(onError, this.#closing.signal).catch(onError)
-    return new BackgroundLoop(look, PENDING_LOOK_INTERVAL_MS, environment)
-  }
-
-  #sweepOf(): BlobSweep {
-    const { records, blobs } = this.#options.backend
-    const environment = this.#environment
-    const dropRetired: BlobSweepParts['dropRetired'] = (...due) => this.compactor.dropRetired(...due)
-    return new BlobSweep({ records, blobs, epochs: this.epochs, environment, dropRetired })
-  }
-
-  async #sweepBlobs(): Promise<void> {
-    const { signal } = this.#closing
-    await this.#sweep.removeCondemned(signal)
-    await this.#sweep.condemnUnnamed(signal)
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {

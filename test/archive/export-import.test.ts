@@ -26,16 +26,7 @@ test('an interrupted export resumes and produces the same file', async (t) => {
   await furnish(source)
   const whole = await exportToFile(source.address, join(folder, 'whole.tar'))
   const path = join(folder, 'broken.tar')
-  const stop = new AbortController()
-  const seen: number[] = []
-  const breaking = exportToFile(source.address, path, {
-    signal: stop.signal,
-    onProgress: ({ objects }) => {
-      if (seen.push(objects) > 0 && objects > 0) stop.abort(new Error('enough'))
-    },
-  })
-  await assert.rejects(breaking, /enough/)
-  const brokenAt = seen.at(-1) ?? 0
+  const brokenAt = await breakOff(source.address, path)
   const went: number[] = []
   const resumed = await exportToFile(source.address, path, { onProgress: ({ objects }) => void went.push(objects) })
   assert.ok(brokenAt > 0 && went[0] >= brokenAt, `${brokenAt}, then ${went[0]}`)
@@ -43,6 +34,20 @@ test('an interrupted export resumes and produces the same file', async (t) => {
   // The last entry tells when it was.
   const [bytes, expected] = await Promise.all([path, join(folder, 'whole.tar')].map((one) => readFile(one)))
   assert.deepEqual(bytes.subarray(0, -2_048), expected.subarray(0, -2_048))
+})
+
+test('an interrupted export that goes on after a merge of packs holds each object once', async (t) => {
+  const folder = temporaryFolder(t)
+  const source = site(t)
+  await furnish(source)
+  const whole = await exportToFile(source.address, join(folder, 'whole.tar'))
+  const path = join(folder, 'broken.tar')
+  await breakOff(source.address, path)
+  assert.equal((await source.project.upkeep.compact({ all: true })).packsAfter, 1)
+  await source.project.upload([{ id: 'later' }])
+  assert.deepEqual((await exportToFile(source.address, path)).manifest, whole.manifest)
+  const { manifest } = await exportToFile(source.address, join(folder, 'merged.tar'))
+  assert.equal(manifest.objects, whole.manifest.objects + 1)
 })
 
 test('an incremental export contains only new data, and restores the project on top of its base', async (t) => {
@@ -150,3 +155,15 @@ test('an export with a stalled reader buffers at most two pages and requests no 
   assert.ok(pages <= 3 && all > 5, `${pages} of ${all} pages`)
   archive.destroy()
 })
+
+/** Exports until the file holds objects. Resolves to how many it holds. */
+async function breakOff(source: Parameters<typeof exportToFile>[0], path: string): Promise<number> {
+  const stop = new AbortController()
+  let written = 0
+  const onProgress = ({ objects }: { readonly objects: number }): void => {
+    written = objects
+    if (objects > 0) stop.abort(new Error('enough'))
+  }
+  await assert.rejects(exportToFile(source, path, { signal: stop.signal, onProgress }), /enough/)
+  return written
+}

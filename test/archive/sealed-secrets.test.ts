@@ -75,7 +75,7 @@ test('secrets that are sealed for a key reach a project with another id, on a se
     })
     const target = site(t, undefined, executor, { secretKey: { id: 'elsewhere', key: new Uint8Array(32).fill(9) } })
     const address = { ...target.address, projectId: 'copy' }
-    await importFiles(address, [path], { secretsKey: privateKey })
+    assert.deepEqual((await importFiles(address, [path], { secretsKey: privateKey })).disabledAutomations, [])
     const copy = target.extension.project('copy')
     assert.deepEqual((await copy.automations.get(source.id)).inputs, { tolerance: 1, apiKey: '******' })
     await copy.runs.start(source.id)
@@ -91,7 +91,7 @@ test('without the key the secrets are left out, and another key is refused befor
   const path = join(temporaryFolder(t), 'sealed.tar')
   await exportToFile(source.address, path, { sealSecretsFor: RECIPIENT.publicKey })
   const without = site(t)
-  await importFiles(without.address, [path])
+  assert.deepEqual((await importFiles(without.address, [path])).disabledAutomations, [source.id])
   const { enabled, inputs } = await without.extension.project(PROJECT).automations.get(source.id)
   assert.deepEqual([enabled, inputs], [false, { tolerance: 1, apiKey: '******' }])
   const target = site(t)

@@ -15,6 +15,8 @@ export interface AttackedServer {
   forgetPeak(): Promise<void>
   /** What it has in memory now, counted the same way. */
   residentBytes(): Promise<number>
+  /** All that it has written since it began, to sockets for the most part. */
+  writtenBytes(): Promise<number>
   load(): Promise<Load>
   /** The same after what nobody holds any more was collected. */
   collected(): Promise<Load>
@@ -45,6 +47,7 @@ export async function attackedServer(t: TestContext, { heapMb, ...rest }: Attack
     peakBytes: () => statusBytes(proc, 'VmHWM'),
     residentBytes: () => statusBytes(proc, 'VmRSS'),
     forgetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
+    writtenBytes: async () => Number(/^wchar: (\d+)$/m.exec(await readFile(`${proc}/io`, 'utf8'))?.[1]),
     load: () => ask('load'),
     collected: () => ask('collect'),
     assertAlive: () => {

@@ -115,7 +115,10 @@ class SlowRequests {
 }
 
 test('a run may send a bounded number of reports and files at once, and refused ones may be repeated', async (t) => {
-  const fixture = await running(t, { limits: { artifactsMax: 2 } })
+  const fixture = await running(t, {
+    limits: { artifactsMax: 2 },
+    alone: 'each server bounds the requests that it reads',
+  })
   for (const [path, most, textOf] of [
     [
       'report',

@@ -103,6 +103,7 @@ test('an account cannot use up the streams of others, and a stream that ends fre
   const { service, id } = await running(t, {
     service: { access },
     limits: { eventStreamsMax: 4, eventStreamsPerPrincipalMax: 2 },
+    alone: 'each server bounds its own streams',
   })
   const open = (headers: Record<string, string>, signal?: AbortSignal): Promise<Response> =>
     stream(service, id, { headers, ...(signal === undefined ? {} : { signal }) })

@@ -14,6 +14,7 @@ import type { LogLine } from '../../src/automation/runtime/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { sharing } from '../store/failures.ts'
+import { TimeByHand } from '../store/time.ts'
 import { eventually, turns } from '../support/patience.ts'
 import { processorMs } from '../support/processor.ts'
 import { automated, definition, uploadObjects, waiting, withAutomation } from './support.ts'
@@ -297,8 +298,7 @@ test('an in-process function that ignores its cancellation is abandoned, and its
 })
 
 test('an abandoned attempt cannot report, and does not end the next attempt', async (t) => {
-  let nowMs = Date.now()
-  const clock = { now: () => nowMs }
+  const time = new TimeByHand()
   const backend = memoryBackend()
   const begun: string[] = []
   const starts: Parameters<typeof waiting.start>[0][] = []
@@ -317,20 +317,22 @@ test('an abandoned attempt cannot report, and does not end the next attempt', as
     backend: sharing(backend),
     functions: [definition(executor('first', firstEnds))],
     attemptsMax: 2,
-    service: { clock },
   })
   const { project, automation: automationMade, modelId } = await withAutomation(first)
   const { id } = await project.runs.start(automationMade.id)
   await eventually(async () => begun.length === 1, 'the first server takes it up')
-  nowMs += 61_000
   const second = automated(t, {
     backend: sharing(backend),
     functions: [definition(executor('second', new Promise(() => undefined)))],
     attemptsMax: 2,
-    service: { clock },
+    sweepIntervalMs: 5,
+    service: { environment: time.environment },
   })
   await second.service.ready()
-  await eventually(async () => begun.length === 2, 'the second server takes it up')
+  await eventually(() => {
+    time.pass(61_000)
+    return begun.length === 2
+  }, 'the second server takes it up')
   const [lost, held] = starts.map(({ backend: its }) => its)
   const artifact = { name: 'a', sizeBytes: 1, idempotencyKey: 'a', content: Readable.from([Buffer.from('a')]) }
   await assert.rejects(lost.report({ sequence: 1, status: 'succeeded', message: 'late' }), {
@@ -396,12 +398,13 @@ test('a run that never ends is abandoned when the service closes, and the run sa
 })
 
 test('a server that stalled keeps its own runs, and a run does not renew its own lease', async (t) => {
-  let nowMs = Date.now()
+  const time = new TimeByHand()
   const { extension, service, ...fixture } = automated(t, {
     functions: [definition(waiting)],
-    service: { clock: { now: () => nowMs } },
+    service: { environment: time.environment },
     sweepIntervalMs: 5,
     leaseMs: 60_000,
+    alone: 'the clock leaps on the server that runs it, and on no other',
   })
   const {
     project,
@@ -409,7 +412,8 @@ test('a server that stalled keeps its own runs, and a run does not renew its own
   } = await withAutomation({ extension, service })
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
-  nowMs += 61_000
+  await turns(50)
+  time.pass(61_000)
   await turns(50)
   assert.equal((await project.runs.get(id)).status, 'pending')
   assert.equal((await fixture.ask('POST', `p/runs/${id}/cancel`)).status, 200)

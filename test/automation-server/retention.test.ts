@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { keeperOf } from '../../src/automation-server/domain/retention.ts'
+import { TimeByHand } from '../store/time.ts'
 import { eventually } from '../support/patience.ts'
 import { automated, type Fixture, uploadObjects } from './support.ts'
 
@@ -13,11 +14,14 @@ interface Aged extends Fixture {
   /** Two for each of ten days, the oldest first: at half past midnight and at noon. */
   readonly versionIds: readonly string[]
   readonly clock: { nowMs: number }
+  readonly time: TimeByHand
 }
 
 async function aged(t: TestContext, sweepIntervalMs = HOUR_MS): Promise<Aged> {
   const clock = { nowMs: START_MS }
-  const fixture = automated(t, { sweepIntervalMs, service: { clock: { now: () => clock.nowMs } } })
+  const time = new TimeByHand()
+  const { environment } = time
+  const fixture = automated(t, { sweepIntervalMs, service: { environment, clock: { now: () => clock.nowMs } } })
   await uploadObjects(fixture.service, 'p', [{ id: 'root' }, { id: 'pinned' }])
   const { models, versions } = fixture.extension.project('p')
   const { id: modelId } = await models.create({ name: 'House' })
@@ -29,7 +33,7 @@ async function aged(t: TestContext, sweepIntervalMs = HOUR_MS): Promise<Aged> {
       versionIds.push((await versions.create(modelId, { rootObjectId, message: `day ${day}` })).id)
     }
   }
-  return { ...fixture, modelId, versionIds, clock }
+  return { ...fixture, modelId, versionIds, clock, time }
 }
 
 test('a retention rule keeps a version if one of its members does, and always keeps the newest', () => {
@@ -74,12 +78,14 @@ test('a dry run lists what the real one deletes, and pinned and kept versions st
 })
 
 test('the upkeep applies retention rules once a day', async (t) => {
-  const { extension, modelId, clock } = await aged(t, 5)
+  const { extension, modelId, clock, time } = await aged(t, 5)
   const { models } = extension.project('p')
   await models.change(modelId, { retention: { keepDailyDays: 3 } })
   clock.nowMs += DAY_MS
+  time.pass(DAY_MS)
   await eventually(async () => (await models.get(modelId)).versionCount === 2, 'the last of each day stays')
   await models.change(modelId, { retention: null })
   clock.nowMs += 10 * DAY_MS
+  time.pass(10 * DAY_MS)
   assert.equal((await models.get(modelId)).versionCount, 2)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { hooked, sharing } from '../store/failures.ts'
+import { TimeByHand } from '../store/time.ts'
 import { eventually } from '../support/patience.ts'
 import {
   automated,
@@ -128,7 +129,10 @@ test('a run canceled between claim and start stops at once, not at the next leas
 })
 
 test('a bounded number of runs is active, the oldest start first, and the others stay pending', async (t) => {
-  const { project, automation, extension } = await prepared(t, waiting, { concurrency: 2 })
+  const { project, automation, extension } = await prepared(t, waiting, {
+    concurrency: 2,
+    alone: 'each server has slots of its own',
+  })
   const started: Run[] = []
   for (let count = 0; count < 4; count++) started.push(await project.runs.start(automation.id))
   await eventually(
@@ -144,27 +148,24 @@ test('a bounded number of runs is active, the oldest start first, and the others
 })
 
 test('a lost run times out when its lease expires, and its late report is refused', async (t) => {
-  let nowMs = Date.now()
   let lost: RunStart | undefined
   const executor = inProcess(async (start, stopped) => {
     lost = start
     await start.backend.report({ sequence: 1, status: 'running' })
     await stopped
   })
-  const { project, automation, backend, service } = await prepared(t, executor, {
-    leaseMs: 60_000,
-    service: { clock: { now: () => nowMs } },
-  })
+  const { project, automation, backend, service } = await prepared(t, executor, { leaseMs: 60_000 })
   const { id } = await project.runs.start(automation.id)
   await eventually(async () => (await project.runs.get(id)).status === 'running', 'it runs')
-  // Another server on the same storage, which opens after the lease has run out.
-  nowMs += 61_000
-  const other = automated(t, { backend: sharing(backend), service: { clock: { now: () => nowMs } } })
+  // Another server on the same storage, for which the time of the lease passes.
+  const time = new TimeByHand()
+  const { environment } = time
+  const other = automated(t, { backend: sharing(backend), sweepIntervalMs: 5, service: { environment } })
   await other.service.ready()
-  await eventually(
-    async () => (await other.extension.project('p').runs.get(id)).status === 'timeout',
-    'it is a time-out',
-  )
+  await eventually(async () => {
+    time.pass(61_000)
+    return (await other.extension.project('p').runs.get(id)).status === 'timeout'
+  }, 'it is a time-out')
   assert.match((await project.runs.get(id)).message ?? '', /the run was silent/)
   await assert.rejects(async () => lost?.backend.report({ sequence: 2, status: 'succeeded', message: 'late' }), {
     code: 'conflict',

@@ -1,5 +1,4 @@
 import type { TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type Automation,
   automation,
@@ -21,6 +20,7 @@ import {
   openAccess,
   type StorageBackend,
 } from '../../src/index.ts'
+import { type Alone, openServers } from '../support/several-servers.ts'
 
 export const SECRET_KEY: SecretKey = { id: 'first', key: new Uint8Array(32).fill(7) }
 
@@ -80,6 +80,8 @@ export interface Asked {
 export type FixtureOptions = AutomationOptions & {
   readonly backend?: StorageBackend
   readonly service?: Partial<CommonServiceOptions<unknown>>
+  /** Why the test cannot run on three servers, if it cannot. A backend of its own is a reason already. */
+  readonly alone?: string
 }
 
 /**
@@ -87,10 +89,17 @@ export type FixtureOptions = AutomationOptions & {
  */
 export function automated(
   t: TestContext,
-  { backend = memoryBackend(), service: serviceOptions = {}, ...options }: FixtureOptions = {},
+  { backend: own, service: serviceOptions = {}, alone, ...options }: FixtureOptions = {},
 ): Fixture {
-  const extension = automation({ secretKeys: [SECRET_KEY], ...options })
-  const service = createObjectService({ backend, access: openAccess(), ...serviceOptions, extensions: [extension] })
+  const { backend, service, extension } = openServers<Omit<Fixture, 'ask'>>(
+    (backend) => {
+      const extension = automation({ secretKeys: [SECRET_KEY], ...options })
+      const extensions = [extension]
+      const service = createObjectService({ backend, access: openAccess(), ...serviceOptions, extensions })
+      return { backend, service, extension }
+    },
+    aloneFor(t, own, alone),
+  )
   t.after(() => service.close({ graceMs: 100 }))
   const ask: Fixture['ask'] = async (method, path, body, headers = {}) => {
     const init: RequestInit =
@@ -106,6 +115,11 @@ export function automated(
     return { status: response.status, headers: response.headers, json: text === '' ? {} : JSON.parse(text) }
   }
   return { backend, service, extension, ask }
+}
+
+function aloneFor(t: TestContext, backend: StorageBackend | undefined, reason?: string): Alone | undefined {
+  if (backend !== undefined) return { test: t.name, reason: reason ?? 'has a storage of its own', backend }
+  return reason === undefined ? undefined : { test: t.name, reason }
 }
 
 export async function uploadObjects(

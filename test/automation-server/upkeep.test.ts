@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { checkAutomation } from '../../src/automation-server/upkeep/check.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { createObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
+import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
 import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { imageOf, putBlob, putRecord, sharing } from '../store/failures.ts'
@@ -188,11 +190,17 @@ test('unreferenced blobs are removed after a grace period, and referenced ones s
   const named = await ownBlobs(backend)
   await putBlob(backend, `${named[0]}0`, Buffer.from('cut off'))
   await putBlob(backend, `x/${'0'.repeat(64)}/00000001-artifact-a`, Buffer.from('of a project whose records are lost'))
-  const early = automated(t, { backend: sharing(backend) })
+  const clock = { now: () => Date.now() + DAY_MS }
+  const early = automated(t, { backend: sharing(backend), service: { clock } })
   await early.service.ready()
+  const isMarked = async (): Promise<boolean> =>
+    (await imageOf(backend)).records.some(({ key }) => Buffer.from(key).toString('latin1').includes('\0orphan\0'))
+  await eventually(isMarked, 'what nothing names is marked')
   await early.service.close()
-  assert.equal((await ownBlobs(backend)).length, named.length + 2)
-  const late = automated(t, { backend: sharing(backend), service: { clock: { now: () => Date.now() + DAY_MS } } })
+  assert.equal((await ownBlobs(backend)).length, named.length + 2, 'a clock that leaps removes nothing')
+  // Two hours in which servers were there: as long as a run may last, and one more.
+  await new EpochCounter(backend.records, REAL_ENVIRONMENT).advance(13)
+  const late = automated(t, { backend: sharing(backend) })
   await late.service.ready()
   await eventually(async () => (await ownBlobs(backend)).length === named.length + 1, 'what nothing names is gone')
   assert.deepEqual(

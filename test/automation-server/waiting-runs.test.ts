@@ -3,8 +3,11 @@ import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { AutomationTrigger, FunctionDefinition } from '../../src/automation-server/index.ts'
 import { ActiveRuns } from '../../src/automation-server/domain/active-runs.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { AutomationStore } from '../../src/automation-server/records/store.ts'
 import { hooked, imageOf, putRecord, sharing } from '../store/failures.ts'
+import { TimeByHand } from '../store/time.ts'
+import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
 import { eventually } from '../support/patience.ts'
 import { automated, definition, type FixtureOptions, reporting, waiting, withAutomation } from './support.ts'
 
@@ -32,7 +35,11 @@ async function waitingMarks({ backend }: Pick<Awaited<ReturnType<typeof prepared
 }
 
 test('the queue of an automation is bounded, even for concurrent requests', async (t) => {
-  const { ask, project, automation, modelId } = await prepared(t, { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } })
+  const { ask, project, automation, modelId } = await prepared(t, {
+    ...NOBODY_TAKES_UP,
+    limits: { pendingRunsMax: 3 },
+    alone: 'each server may add one run beyond the limit at the same time',
+  })
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => ask('POST', `p/automations/${automation.id}/runs`, {})),
   )
@@ -57,7 +64,11 @@ test('the queue of an automation is bounded, even for concurrent requests', asyn
 })
 
 test('a claimed run leaves the queue, whatever its outcome', async (t) => {
-  const fixture = await prepared(t, { concurrency: 1, limits: { pendingRunsMax: 1 } })
+  const fixture = await prepared(t, {
+    concurrency: 1,
+    limits: { pendingRunsMax: 1 },
+    alone: 'each server has slots of its own',
+  })
   const { project, automation, extension } = fixture
   const isTakenUp = (id: string) =>
     eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it is taken up')
@@ -134,34 +145,33 @@ test('after the limit is lowered, the next version supersedes the excess runs', 
 
 test('a run that waits too long times out with a reason and is not claimed later', async (t) => {
   const backend = memoryBackend()
-  let nowMs = Date.now()
+  const time = new TimeByHand()
   const shared = (options: FixtureOptions): FixtureOptions => ({
     sweepIntervalMs: 10,
     pendingMsMax: 2 * HOUR_MS,
     ...options,
     backend: sharing(backend),
-    service: { clock: { now: () => nowMs } },
+    service: { environment: time.environment },
   })
   const { project, automation, service } = await prepared(t, shared(NOBODY_TAKES_UP))
   const old = await project.runs.start(automation.id)
-  nowMs += HOUR_MS
+  await eventually(async () => {
+    time.pass(HOUR_MS)
+    return (await project.runs.get(old.id)).status === 'timeout'
+  }, 'the old one is a time-out')
   const young = await project.runs.start(automation.id)
-  nowMs += HOUR_MS
-  await eventually(async () => (await project.runs.get(old.id)).status === 'timeout', 'the old one is a time-out')
   assert.match(
     (await project.runs.get(old.id)).message ?? '',
     /^the run waited for 2 h, and no server took it up: there was none with the function "checker", or other runs had all its places \(2 at a time here\); run it again$/,
   )
   assert.equal((await project.runs.get(young.id)).status, 'pending')
   await service.close({ graceMs: 0 })
-  nowMs += HOUR_MS
-  // Its sweep and its queue look at the same time, and both say that it is too late.
-  const late = automated(t, shared({ functions: [SUCCEEDING] }))
+  const late = automated(t, shared({ functions: [SUCCEEDING], ...NOBODY_TAKES_UP }))
   await late.service.ready()
-  await eventually(
-    async () => (await late.extension.project('p').runs.get(young.id)).endedAt !== null,
-    'the young one has ended',
-  )
+  await eventually(async () => {
+    time.pass(HOUR_MS)
+    return (await late.extension.project('p').runs.get(young.id)).endedAt !== null
+  }, 'the young one has ended')
   assert.equal((await late.extension.project('p').runs.get(young.id)).status, 'timeout')
   assert.equal(await waitingMarks({ backend }), 0)
 })
@@ -171,10 +181,9 @@ test('a run whose function no server has ends with a message that names it', asy
   const first = await prepared(t, { ...NOBODY_TAKES_UP, backend: sharing(backend) })
   const { id } = await first.project.runs.start(first.automation.id)
   await first.service.close({ graceMs: 0 })
-  const without = automated(t, {
-    backend: sharing(backend),
-    service: { clock: { now: () => Date.now() + 24 * HOUR_MS } },
-  })
+  // A day in which other servers were there.
+  await new EpochCounter(backend.records, REAL_ENVIRONMENT).advance(24 * 6 + 1)
+  const without = automated(t, { backend: sharing(backend) })
   await without.service.ready()
   await eventually(
     async () => (await without.extension.project('p').runs.get(id)).status === 'timeout',

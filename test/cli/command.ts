@@ -23,16 +23,21 @@ export interface Outcome {
 export function spawnCommand(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
+  command: readonly string[] = COMMAND,
 ): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(process.execPath, [...COMMAND, ...args], {
+  return spawn(process.execPath, [...command, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   })
 }
 
-/** Runs the command to its end. */
-export async function stowage(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Outcome> {
-  const child = spawnCommand(args, env)
+/** Runs the command to its end; `command` is that of another build. */
+export async function stowage(
+  args: readonly string[],
+  env?: NodeJS.ProcessEnv,
+  command?: readonly string[],
+): Promise<Outcome> {
+  const child = spawnCommand(args, env, command)
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
@@ -59,8 +64,9 @@ export async function startServer(
   context: Ending,
   args: readonly string[],
   env?: NodeJS.ProcessEnv,
+  command?: readonly string[],
 ): Promise<RunningServer> {
-  const child = spawnCommand(['serve', '--port', '0', ...args], env)
+  const child = spawnCommand(['serve', '--port', '0', ...args], env, command)
   context.after(() => void child.kill('SIGKILL'))
   const stderr = text(child.stderr)
   const exit = once(child, 'exit') as Promise<[number | null]>

@@ -21,6 +21,23 @@ test('the client changes, deletes and restores models and versions', async (t) =
   assert.deepEqual((await versions.list(modelId)).items, [])
   assert.equal((await versions.list(modelId, { deleted: true })).items.length, 1)
   assert.equal((await versions.restore(modelId, versionId)).deletedAt, null)
+  const second = await versions.create(modelId, {
+    rootObjectId: (await versions.get(modelId, versionId)).rootObjectId,
+    message: 'second',
+  })
+  await assert.rejects(models.prune(modelId), { code: 'conflict' })
+  await versions.change(modelId, versionId, { kept: false })
+  const retention = { keepLastCount: 1 }
+  const wouldGo = await models.prune(modelId, { dryRun: true, retention })
+  assert.deepEqual([wouldGo.dryRun, wouldGo.versions.map(({ id }) => id)], [true, [versionId]])
+  assert.deepEqual(
+    (await models.prune(modelId, { retention })).versions.map(({ id }) => id),
+    [versionId],
+  )
+  assert.deepEqual(
+    (await versions.list(modelId)).items.map(({ id }) => id),
+    [second.id],
+  )
   await models.delete(modelId)
   assert.deepEqual((await models.list()).items, [])
   assert.equal((await models.restore(modelId)).deletedAt, null)

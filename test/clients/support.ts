@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -9,7 +10,10 @@ import { promisify } from 'node:util'
 import type { Target } from '../../bench/upload.ts'
 import { continueOnExpect, type ObjectService } from '../../src/index.ts'
 import { startServer as startCommand, newDataFolder, stowage } from '../cli/command.ts'
+import { startBalancer, startServers, storageOn } from '../engines/cluster.ts'
 import { openService, type ServedOptions } from '../http/served.ts'
+import type { Ending } from '../support/folder.ts'
+import { newSharedStorage, noteCall, SHARED_ENGINES } from '../support/several-servers.ts'
 
 const run = promisify(execFile)
 const CLIENT_TIMEOUT_MS = 540_000
@@ -28,7 +32,37 @@ export async function startServer(
   options: ServedOptions = {},
   open: OpenHost = (service) => Promise.resolve(createServer(service.node)),
 ): Promise<TestServer> {
-  const service = openService(options)
+  return SHARED_ENGINES === undefined
+    ? startHost(openService(options), open)
+    : startHosts(
+        newSharedStorage(SHARED_ENGINES).map((backend) => openService({ ...options, backend })),
+        open,
+      )
+}
+
+/** On shared engines: hosts of several services over one place, behind nginx, which sends each request to the next. */
+async function startHosts(services: readonly ObjectService[], open: OpenHost): Promise<TestServer> {
+  const endings: (() => void | Promise<void>)[] = []
+  const ending: Ending = { after: (end) => void endings.unshift(end) }
+  const servers: TestServer[] = []
+  for (const [at, service] of services.entries()) {
+    const server = await startHost(service, async (opened) => {
+      const host = await open(opened)
+      return host.on('request', () => noteCall(at))
+    })
+    ending.after(async () => server[Symbol.asyncDispose]())
+    servers.push(server)
+  }
+  const url = await startBalancer(ending, { servers })
+  return {
+    url,
+    [Symbol.asyncDispose]: async () => {
+      for (const end of endings) await end()
+    },
+  }
+}
+
+async function startHost(service: ObjectService, open: OpenHost): Promise<TestServer> {
   const server = await open(service)
   continueOnExpect(server, service)
   server.listen(0, '127.0.0.1')
@@ -45,9 +79,14 @@ export async function startServer(
 
 /**
  * The command itself in a process of its own, over files and with a token: what somebody runs for clients that insist
- * on 201.
+ * on 201. On shared engines it is three processes behind nginx.
  */
 export async function serveFor201(context: TestContext, projectId: string): Promise<Target> {
+  if (SHARED_ENGINES !== undefined) {
+    const storage = storageOn(SHARED_ENGINES, `served_${randomBytes(8).toString('hex')}`)
+    const { servers, token } = await startServers(context, storage, 3, { args: ['--upload-status', '201'] })
+    return { url: await startBalancer(context, { servers }), token, projectId }
+  }
   const data = newDataFolder(context)
   const { stdout } = await stowage(['token', '--data', data, '--project', projectId, '--access', 'write'])
   const { line } = await startCommand(context, ['--data', data, '--upload-status', '201', '--json'])

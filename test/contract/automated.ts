@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   automation,
   type AutomationExtension,
@@ -23,6 +22,7 @@ import {
 import { httpRunBackend, type LogLine, startRun } from '../../src/automation/runtime/index.ts'
 import { type Client, createClient } from '../../src/client/index.ts'
 import { createObjectService, type ObjectService } from '../../src/index.ts'
+import { openServers } from '../support/several-servers.ts'
 import { accessOf, tokenFor } from './sides.ts'
 
 export const PROJECT = 'a-project'
@@ -113,11 +113,15 @@ async function ranOn(
   }: { readonly body: AutomationFunction; readonly inputs: JsonObject; readonly registeredAs: Register },
 ): Promise<Ran> {
   const secret = randomBytes(32)
-  const extension: AutomationExtension = automation({
-    functions: [registeredAs(body, () => service)],
-    secretKeys: [{ id: 'key', key: randomBytes(32) }],
+  const secretKeys = [{ id: 'key', key: randomBytes(32) }]
+  const { service, extension } = openServers<{
+    readonly service: ObjectService
+    readonly extension: AutomationExtension
+  }>((backend) => {
+    const extension: AutomationExtension = automation({ functions: [registeredAs(body, () => service)], secretKeys })
+    const access = accessOf(secret)
+    return { extension, service: createObjectService({ backend, access, extensions: [extension] }) }
   })
-  const service = createObjectService({ backend: memoryBackend(), access: accessOf(secret), extensions: [extension] })
   t.after(() => service.close({ graceMs: 100 }))
   const token = await tokenFor(secret, { [PROJECT]: 'write' })
   const client = createClient({

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory/index.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import {
   boolean,
@@ -21,6 +20,7 @@ import {
 import { fromFormValues, readInputsSchema } from '../../src/automation/runtime/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { PROJECT } from './automated.ts'
+import { openServers } from '../support/several-servers.ts'
 
 /* The contract, area B, row by row: inputs. What a server tells of them, what it refuses, and what the function gets. */
 
@@ -41,17 +41,14 @@ async function served(t: TestContext, Inputs: InputsSource): Promise<Served> {
   const body = (_: unknown, inputs: object): void => {
     given = { ...inputs }
   }
-  const extension = automation({
-    functions: [
-      {
-        id: 'f',
-        release: '1',
-        function: defineFunction(body as FunctionBody<unknown>, Inputs, { defaultStatus: 'success' }),
-      },
-    ],
-    secretKeys: [{ id: 'key', key: new Uint8Array(32) }],
+  const registered = defineFunction(body as FunctionBody<unknown>, Inputs, { defaultStatus: 'success' })
+  const { extension, service } = openServers((backend) => {
+    const extension = automation({
+      functions: [{ id: 'f', release: '1', function: registered }],
+      secretKeys: [{ id: 'key', key: new Uint8Array(32) }],
+    })
+    return { extension, service: createObjectService({ backend, access: openAccess(), extensions: [extension] }) }
   })
-  const service = createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [extension] })
   t.after(() => service.close({ graceMs: 100 }))
   const ask = async <T>(path: string, body?: object): Promise<T> => {
     const init =

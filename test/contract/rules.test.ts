@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory/index.ts'
 import { createObjectService, DEFAULT_LIMITS, openAccess } from '../../src/index.ts'
 import { MB } from '../../src/limits.ts'
 import { errorOf, jsonUpload } from '../http/served.ts'
+import { openServers } from '../support/several-servers.ts'
 import {
   accessOf,
   authorization,
@@ -62,7 +62,7 @@ everySide('Authentication 1: "Every REST endpoint requires a personal access tok
 
 test('Authentication 2: "Authorization with the value Bearer <ACCESS_TOKEN> (HTTP bearer scheme; the token format is declared as JWT)"', async (t) => {
   const secret = randomBytes(32)
-  const service = createObjectService({ backend: memoryBackend(), access: accessOf(secret) })
+  const service = openServers((backend) => createObjectService({ backend, access: accessOf(secret) }))
   t.after(() => service.close())
   const token = await tokenFor(secret, { p: 'write' })
   const statusWith = async (headers: Record<string, string>): Promise<number> => {
@@ -91,7 +91,7 @@ test('Authentication 2: "Authorization with the value Bearer <ACCESS_TOKEN> (HTT
 
 test('Authentication 3: "A missing or invalid token gives 401"', async (t) => {
   const secret = randomBytes(32)
-  const service = createObjectService({ backend: memoryBackend(), access: accessOf(secret) })
+  const service = openServers((backend) => createObjectService({ backend, access: accessOf(secret) }))
   t.after(() => service.close())
   const good = await tokenFor(secret, { p: 'write' })
   const expired = await tokenFor(secret, { p: 'write' }, Math.floor(Date.now() / 1_000) - 1)
@@ -155,7 +155,7 @@ everySide('Errors: "404 | object not found | 3 and 5"', async (side) => {
 })
 
 test('Errors: "413 | payload too large: request over 50 MB | 2"; Limits: "Size of one object | 10 MB | upload"; over plain http in reliability cases 1 and 2', async (t) => {
-  const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
+  const service = openServers((backend) => createObjectService({ backend, access: openAccess() }))
   t.after(() => service.close({ graceMs: 0 }))
   const upload = (body: string | Buffer): Promise<Response> =>
     service.fetch(new Request('http://x/objects/p', { ...jsonUpload([]), body: body as string }))

@@ -22,6 +22,7 @@ import {
 } from '../../src/index.ts'
 import { jsonUpload } from '../http/served.ts'
 import { eventually } from '../support/patience.ts'
+import { openServers, SHARED_ENGINES } from '../support/several-servers.ts'
 
 const ISSUER = 'https://issuer.example'
 const AUDIENCE = 'stowage-tests'
@@ -48,20 +49,27 @@ export type SidesOptions = Partial<Omit<CommonServiceOptions<unknown>, 'access'>
 
 /**
  * Both cores, plain `http` and `fetch`, over memory and over files: what the contract says must be the same on all
- * four. They open before the first test of a file and close after the last.
+ * four. On shared engines it is `http` over three services. They open before the first test of a file and close after the last.
  */
 export function onEverySide(options: SidesOptions = {}): SidesTest {
   const open: OpenSide[] = []
   const closers: (() => Promise<void>)[] = []
   let projects = 0
   before(async () => {
+    const openService = (backend: StorageBackend): ObjectService =>
+      createObjectService({ ...options, backend, access: accessOf(secret) })
+    const secret = randomBytes(32)
+    if (SHARED_ENGINES !== undefined) {
+      open.push((await openSides('three servers', openServers(openService), secret, closers))[0])
+      return
+    }
     const folder = await mkdtemp(join(tmpdir(), 'stowage-contract-'))
     closers.unshift(() => rm(folder, { recursive: true, force: true }))
     for (const [storage, backend] of [
       ['memory', memoryBackend()],
       ['files', filesystemBackend({ path: folder })],
     ] as const) {
-      open.push(...(await openSides(storage, backend, options, closers)))
+      open.push(...(await openSides(storage, openService(backend), secret, closers)))
     }
   })
   after(async () => {
@@ -76,12 +84,10 @@ export function onEverySide(options: SidesOptions = {}): SidesTest {
 
 async function openSides(
   storage: string,
-  backend: StorageBackend,
-  options: SidesOptions,
+  service: ObjectService,
+  secret: Uint8Array,
   closers: (() => Promise<void>)[],
-): Promise<readonly OpenSide[]> {
-  const secret = randomBytes(32)
-  const service = createObjectService({ ...options, backend, access: accessOf(secret) })
+): Promise<readonly [overHttp: OpenSide, overFetch: OpenSide]> {
   const { url, close } = await listening(service)
   closers.unshift(async () => {
     await close()

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { createObjectService, openAccess, type StorageBackend, type StowageError } from '../../src/index.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
+import { openServers } from '../support/several-servers.ts'
 import { accessOf, authorization, contractList, onEverySide, store, tokenFor, withHeaders } from './sides.ts'
 
 /* The rules that hold everywhere, 7 to 9: projects are walls, no secrets and no foreign text, abort is normal. */
@@ -72,12 +73,14 @@ const FOREIGN = 'line\nbreak \u001b[31m \u2028 </script>'
 test('rule 8: "no secrets and no foreign text unescaped", in answers and in what the host is told', async (t) => {
   const told: string[] = []
   const secret = randomBytes(32)
-  const service = createObjectService({
-    backend: memoryBackend(),
-    access: accessOf(secret),
-    onError: (error: StowageError) => told.push(error.message, String(error.cause)),
-    logger: { error: (fields, message) => told.push(JSON.stringify(fields), message) },
-  })
+  const service = openServers((backend) =>
+    createObjectService({
+      backend,
+      access: accessOf(secret),
+      onError: (error: StowageError) => told.push(error.message, String(error.cause)),
+      logger: { error: (fields, message) => told.push(JSON.stringify(fields), message) },
+    }),
+  )
   t.after(() => service.close({ graceMs: 0 }))
   const token = await tokenFor(secret, { p: 'write' })
   const foreign = encodeURIComponent(FOREIGN)

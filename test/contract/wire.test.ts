@@ -3,7 +3,6 @@ import { createServer } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type CommonServiceOptions,
   createObjectService,
@@ -16,6 +15,7 @@ import { MB } from '../../src/limits.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
+import { openServers } from '../support/several-servers.ts'
 import { contractList, filePart, linesOf, multipartUpload, onEverySide, store } from './sides.ts'
 import { listenUntilEnd } from '../support/listen.ts'
 
@@ -30,7 +30,7 @@ const typed = (type: string, body: RequestInit['body'], further: Record<string, 
 const OBJECTS = JSON.stringify([{ id: 'a', x: { y: 1 }, z: [2] }, { id: 'b' }])
 
 function opened(t: TestContext, options: Partial<CommonServiceOptions<unknown>> = {}): ObjectService {
-  const service = createObjectService({ access: openAccess(), ...options, backend: memoryBackend() })
+  const service = openServers((backend) => createObjectService({ access: openAccess(), ...options, backend }))
   t.after(() => service.close({ graceMs: 0 }))
   return service
 }

@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Random } from '../../bench/model/random.ts'
 
@@ -78,8 +78,12 @@ export class PowerLoss {
   }
 }
 
-export async function compileShim(scratch: string): Promise<string> {
-  const shim = join(scratch, 'power-loss.so')
+/** Compiles a library for LD_PRELOAD; `source` is its text in C. */
+export async function compileShim(
+  scratch: string,
+  source: string = join(import.meta.dirname, 'power-loss.c'),
+): Promise<string> {
+  const shim = join(scratch, `${basename(source, '.c')}.so`)
   await promisify(execFile)('gcc', [
     '-O1',
     '-Wall',
@@ -89,7 +93,7 @@ export async function compileShim(scratch: string): Promise<string> {
     '-fPIC',
     '-o',
     shim,
-    join(import.meta.dirname, 'power-loss.c'),
+    source,
     '-ldl',
   ])
   return shim

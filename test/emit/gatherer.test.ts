@@ -58,3 +58,13 @@ test('pieces with a gap or in the wrong order are not joined', () => {
   const expected = [memory.subarray(10, 20), memory.subarray(21, 30), memory.subarray(5, 10), memory.subarray(30, 42)]
   assert.ok(Buffer.concat(gatherer.takeAll()).equals(Buffer.concat(expected)))
 })
+
+test('a piece that fills half of the room is not held back for the next one', () => {
+  const gatherer = new BufferCoalescer(() => 40_000)
+  const piece = new Uint8Array(20_000)
+  gatherer.add(piece)
+  const [same] = gatherer.take()
+  assert.equal(same.buffer, piece.buffer)
+  gatherer.add(new Uint8Array(19_000))
+  assert.deepEqual(gatherer.take(), [])
+})

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { S3BlobsOptions } from '../../adapters/s3/index.ts'
 import { freePort } from '../../bench/free-port.ts'
 import { type RunningServer, startServer, stowage } from '../cli/command.ts'
 import { deployFile, startProgram } from '../deploy/support.ts'
 import { type Ending, temporaryFolder } from '../support/folder.ts'
+import type { SharedEngines } from '../support/several-servers.ts'
 import { PostgresEngine } from './postgres-engine.ts'
 import { type S3Engine, startS3Engine } from './s3-engine.ts'
 
@@ -26,30 +28,65 @@ export interface ClusterServer {
   running: RunningServer
 }
 
-export async function startCluster(t: Ending, serverCount: number, args: readonly string[] = []): Promise<Cluster> {
+/** The storage of a cluster, before any server uses it. */
+export async function startStorage(t: Ending): Promise<Pick<Cluster, 'postgres' | 's3' | 'env' | 'place'>> {
   const [postgres, s3] = await Promise.all([PostgresEngine.start(t), startS3Engine(t)])
-  const env = environmentOf(s3)
-  const place = placeOf(postgres, s3)
+  return { postgres, s3, ...storageOn({ connectionString: postgres.url(), s3: s3.options }) }
+}
+
+/** The storage for a command; several may share the engines under different names. */
+export function storageOn(
+  { connectionString, s3 }: Pick<SharedEngines, 'connectionString' | 's3'>,
+  name: string = 'models',
+): Pick<Cluster, 'env' | 'place'> {
+  const records = `${connectionString}?schema=${name}`
+  const blobs = `s3://${s3.bucket}/${name}?endpoint=${encodeURIComponent(String(s3.endpoint))}`
+  return { env: environmentOf(s3), place: ['--records', records, '--blobs', blobs] }
+}
+
+export async function startCluster(t: Ending, serverCount: number, options: ServerOptions = {}): Promise<Cluster> {
+  const storage = await startStorage(t)
+  return { ...storage, ...(await startServers(t, storage, serverCount, options)) }
+}
+
+/** Servers over a storage, and a token for them. */
+export async function startServers(
+  t: Ending,
+  storage: Pick<Cluster, 'place' | 'env'>,
+  serverCount: number,
+  options: ServerOptions = {},
+): Promise<Pick<Cluster, 'servers' | 'token'>> {
+  const { place, env } = storage
   const servers: ClusterServer[] = []
-  for (let count = 0; count < serverCount; count++) servers.push(await startOne(t, { place, env }, args))
+  for (let count = 0; count < serverCount; count++) servers.push(await startOne(t, storage, options))
   const issued = await stowage(['token', ...place, '--project', '*', '--access', 'write'], env)
   if (issued.code !== 0) throw new Error(issued.stderr)
-  return { servers, postgres, s3, place, env, token: issued.stdout.trim() }
+  return { servers, token: issued.stdout.trim() }
+}
+
+export interface ServerOptions {
+  /** Further options of `stowage serve`. */
+  readonly args?: readonly string[]
+  /** The command of another build. */
+  readonly command?: readonly string[]
 }
 
 /** One more server. It keeps nothing of its own but what runs functions. */
 export async function startOne(
   t: Ending,
   { place, env }: Pick<Cluster, 'place' | 'env'>,
-  args: readonly string[] = [],
+  { args = [], command }: ServerOptions = {},
 ): Promise<ClusterServer> {
   const data = join(temporaryFolder(t), 'data')
-  const running = await startServer(t, ['--data', data, ...place, '--json', ...args], env)
+  const running = await startServer(t, ['--data', data, ...place, '--json', ...args], env, command)
   return { url: (JSON.parse(running.line) as { readonly url: string }).url, running }
 }
 
 /** nginx in front of three servers, as the page says: each request goes to the next one. */
-export async function startBalancer(t: Ending, { servers }: Pick<Cluster, 'servers'>): Promise<string> {
+export async function startBalancer(
+  t: Ending,
+  { servers }: { readonly servers: readonly Pick<ClusterServer, 'url'>[] },
+): Promise<string> {
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'logs'))
   const port = await freePort()
@@ -78,12 +115,7 @@ ${upstream}
   return `http://127.0.0.1:${port}`
 }
 
-function placeOf(postgres: PostgresEngine, { options: { endpoint, bucket } }: S3Engine): readonly string[] {
-  const blobs = `s3://${bucket}/models?endpoint=${encodeURIComponent(String(endpoint))}`
-  return ['--records', postgres.url(), '--blobs', blobs]
-}
-
-function environmentOf({ options: { credentials } }: S3Engine): NodeJS.ProcessEnv {
+function environmentOf({ credentials }: S3BlobsOptions): NodeJS.ProcessEnv {
   if (credentials === undefined || typeof credentials === 'function') throw new TypeError('the engine has fixed keys')
   return {
     AWS_ACCESS_KEY_ID: credentials.accessKeyId,

@@ -8,7 +8,11 @@ export class CuttingProxy {
   readonly port: number
   readonly #sockets = new Set<Socket>()
   #messagesLeft = Infinity
-  #isStalled = false
+  #cutEvery: number | undefined
+  #cuts = 0
+  /** How many bytes each connection still passes in each direction. */
+  #passes: { readonly bytes: number } = { bytes: Infinity }
+  #stalledMidway = 0
 
   private constructor(port: number) {
     this.port = port
@@ -39,25 +43,47 @@ export class CuttingProxy {
     }
   }
 
+  /** From now on cuts at every so many messages. */
+  cutEvery(messages: number): void {
+    this.#cutEvery = messages
+    this.#messagesLeft = messages
+  }
+
+  /** How often it cut at a message. */
+  get cuts(): number {
+    return this.#cuts
+  }
+
   /** Cuts every connection that there is. */
   cutAll(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** From now on nothing passes, and nobody is told, until `resume`. */
-  stall(): void {
-    this.#isStalled = true
+  /**
+   * From now on each connection passes so many bytes in each direction, then nothing, and nobody is told, until
+   * `resume`.
+   */
+  stall(afterBytes = 0): void {
+    this.#passes = { bytes: afterBytes }
+    this.#stalledMidway = 0
   }
 
   resume(): void {
-    this.#isStalled = false
+    this.#passes = { bytes: Infinity }
     this.cutAll()
+  }
+
+  /** How often the last stall began in the middle of a message: some of it had passed. */
+  get stalledMidway(): number {
+    return this.#stalledMidway
   }
 
   #join(client: Socket, engine: Socket): void {
     const ends = [client, engine]
     for (const [at, socket] of ends.entries()) {
       const other = ends[1 - at]
+      let passes = this.#passes
+      let passedBytes = 0
       this.#sockets.add(socket)
       socket.on('error', () => undefined)
       socket.on('close', () => {
@@ -65,11 +91,27 @@ export class CuttingProxy {
         other.destroy()
       })
       socket.on('data', (bytes) => {
-        if (this.#isStalled) return
+        if (passes !== this.#passes) passedBytes = 0
+        passes = this.#passes
+        const leftBytes = passes.bytes - passedBytes
+        if (bytes.length > leftBytes) {
+          if (leftBytes > 0) {
+            this.#stalledMidway++
+            other.write(bytes.subarray(0, leftBytes))
+          }
+          passedBytes = passes.bytes
+          return
+        }
+        passedBytes += bytes.length
         this.#messagesLeft--
-        // Once: later connections work.
-        if (this.#messagesLeft === 0) for (const end of ends) end.destroy()
-        else other.write(bytes)
+        if (this.#messagesLeft !== 0) {
+          other.write(bytes)
+          return
+        }
+        // Once, unless told otherwise: later connections work.
+        this.#messagesLeft = this.#cutEvery ?? 0
+        this.#cuts++
+        for (const end of ends) end.destroy()
       })
     }
   }

@@ -9,9 +9,14 @@ export interface Fault {
   readonly midway?: () => Promise<void>
   /** The engine has answered, and nobody learns it. */
   readonly answered?: () => Promise<void>
+  /** So much later than it is by the clock of the answer, which arrives. */
+  readonly laterMs?: number
 }
 
-/** Stands before an engine on this machine. `faultOf` decides for each request; a request with a fault loses its connection. */
+/**
+ * Stands before an engine on this machine. `faultOf` decides for each request;
+ * a request with a fault loses its connection, unless the fault says otherwise.
+ */
 export function faultyProxy(
   ending: Ending,
   port: number,
@@ -52,6 +57,9 @@ async function pass(
     outgoing.destroy()
     return
   }
-  outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+  const { headers: answered } = answer
+  if (fault?.laterMs !== undefined)
+    answered.date = new Date(Date.parse(answered.date ?? '') + fault.laterMs).toUTCString()
+  outgoing.writeHead(answer.statusCode ?? 500, answered)
   outgoing.end(answerBody)
 }

@@ -2,16 +2,34 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, readdirSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Ending, temporaryFolder } from '../support/folder.ts'
+import { Client } from 'pg'
+import { compileShim } from '../crash/power-loss.ts'
+import { type Ending, folderInMemory, temporaryFolder } from '../support/folder.ts'
 import { freePort } from '../../bench/free-port.ts'
+import { DurableCopy } from './durable-copy.ts'
 
 const run = promisify(execFile)
 const DEBIAN_FOLDER = '/usr/lib/postgresql'
 const USER = 'postgres'
+const SHIM_SOURCE = join(import.meta.dirname, 'durable-copy.c')
 const START_MS_MAX = 60_000
+const START_LOOK_MS = 20
+const CONNECT_MS_MAX = 5_000
+
+export interface EngineOptions {
+  /** Of the configuration of PostgreSQL. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** It runs under a library that notes what is synced. Needs gcc. */
+  readonly canLosePower?: boolean
+}
+
+export interface SmallDisk {
+  grow(sizeBytes: number): Promise<void>
+}
 
 /** PostgreSQL refuses to run as root. */
 async function accountOf(name: string): Promise<Pick<SpawnOptions, 'uid' | 'gid'>> {
@@ -40,6 +58,7 @@ export class PostgresEngine {
   readonly #programs: string
   readonly #account: Pick<SpawnOptions, 'uid' | 'gid'>
   readonly #settings: readonly string[]
+  readonly #durable: DurableCopy | undefined
   #server: ChildProcess | undefined
   #said = ''
 
@@ -47,22 +66,31 @@ export class PostgresEngine {
     place: { readonly folder: string; readonly programs: string; readonly port: number },
     account: Pick<SpawnOptions, 'uid' | 'gid'>,
     settings: readonly string[],
+    shim: string | undefined,
   ) {
     this.port = place.port
     this.#folder = place.folder
     this.#programs = place.programs
     this.#account = account
     this.#settings = settings
+    this.#durable = shim === undefined ? undefined : new DurableCopy(join(place.folder, 'data'), place.folder, shim)
   }
 
-  /** Makes a cluster of databases and starts it. It is killed when the test ends. `settings` are those of its configuration. */
-  static async start(ending: Ending, settings: Readonly<Record<string, string>> = {}): Promise<PostgresEngine> {
-    const [folder, programs, account] = [temporaryFolder(ending), programsFolder(), await accountOf(USER)]
+  /** Makes a cluster of databases and starts it. It is killed when the test ends. */
+  static async start(
+    ending: Ending,
+    { settings = {}, canLosePower = false }: EngineOptions = {},
+  ): Promise<PostgresEngine> {
+    const folder = canLosePower ? folderInMemory(ending) : temporaryFolder(ending)
+    const [programs, account] = [programsFolder(), await accountOf(USER)]
     if (account.uid !== undefined && account.gid !== undefined) chownSync(folder, account.uid, account.gid)
+    const shim = canLosePower ? await compileShim(folder, SHIM_SOURCE) : undefined
     const made = ['-D', join(folder, 'data'), '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
-    await run(join(programs, 'initdb'), made, { ...account, cwd: folder })
+    // Each sync copies the segment of the log that it is for.
+    const small = canLosePower ? ['--wal-segsize=1'] : []
+    await run(join(programs, 'initdb'), [...made, ...small], { ...account, cwd: folder })
     const listed = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const engine = new PostgresEngine({ folder, programs, port: await freePort() }, account, listed)
+    const engine = new PostgresEngine({ folder, programs, port: await freePort() }, account, listed, shim)
     ending.after(() => engine.#kill())
     await engine.restart()
     return engine
@@ -82,6 +110,7 @@ export class PostgresEngine {
     const server = spawn(join(this.#programs, 'postgres'), [...options, ...local, ...this.#settings], {
       ...this.#account,
       cwd: this.#folder,
+      env: { ...process.env, ...this.#durable?.arm() },
       detached: true,
       stdio: ['ignore', 'ignore', 'pipe'],
     })
@@ -95,16 +124,46 @@ export class PostgresEngine {
   async restart(): Promise<void> {
     this.launch()
     const endMs = performance.now() + START_MS_MAX
-    const ready = ['-h', '127.0.0.1', '-p', String(this.port), '-q', '-t', '5']
-    while (
-      !(await run(join(this.#programs, 'pg_isready'), ready).then(
-        () => true,
-        () => false,
-      ))
-    ) {
+    while (!(await this.#takesConnections())) {
       assert.equal(this.#server?.exitCode, null, `the server ended: ${this.#said}`)
       assert.ok(performance.now() < endMs, `the server does not answer: ${this.#said}`)
+      await delay(START_LOOK_MS)
     }
+  }
+
+  /** Without `pg_isready`, which not every package of PostgreSQL has. */
+  async #takesConnections(): Promise<boolean> {
+    const client = new Client({ connectionString: this.url(), connectionTimeoutMillis: CONNECT_MS_MAX })
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return true
+    } catch {
+      return false
+    } finally {
+      // Not waited for: after a connection that broke while it was being made, `end` may never resolve.
+      client.end().catch(() => undefined)
+    }
+  }
+
+  /** From now on new tables lie on a disk of so many bytes. Undefined without the right to mount one. */
+  async putTablesOnSmallDisk(ending: Ending, sizeBytes: number): Promise<SmallDisk | undefined> {
+    const disk = join(this.#folder, 'small-disk')
+    await mkdir(disk)
+    try {
+      await run('mount', ['-t', 'tmpfs', '-o', `size=${sizeBytes}`, 'tmpfs', disk])
+    } catch {
+      return undefined
+    }
+    ending.after(async () => void (await run('umount', ['-l', disk])))
+    const { uid, gid } = this.#account
+    if (uid !== undefined && gid !== undefined) chownSync(disk, uid, gid)
+    const client = new Client(this.url())
+    await client.connect()
+    await client.query(`CREATE TABLESPACE small LOCATION '${disk}'`)
+    await client.query('ALTER DATABASE postgres SET default_tablespace = small')
+    await client.end()
+    return { grow: async (grownBytes) => void (await run('mount', ['-o', `remount,size=${grownBytes}`, disk])) }
   }
 
   /** Whether the server is a standby when it starts the next time: it follows no primary, and takes no writes. */
@@ -122,6 +181,13 @@ export class PostgresEngine {
   /** `kill -9` of all its processes at once. */
   async kill(): Promise<void> {
     await this.#end(() => this.#kill())
+  }
+
+  /** `kill -9`, after which the disk holds only what was synced since the start; an engine that can lose power only. */
+  async losePower(): Promise<void> {
+    assert.ok(this.#durable, 'the engine can lose its power')
+    await this.kill()
+    this.#durable.strike()
   }
 
   async #end(end: (server: ChildProcess) => void): Promise<void> {

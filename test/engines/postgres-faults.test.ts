@@ -11,7 +11,7 @@ import { CuttingProxy } from './cutting-proxy.ts'
 import { freePort } from '../../bench/free-port.ts'
 import { PostgresEngine } from './postgres-engine.ts'
 
-const engine = await PostgresEngine.start({ after }, { fsync: 'off' })
+const engine = await PostgresEngine.start({ after }, { settings: { fsync: 'off' } })
 const proxy = await CuttingProxy.start({ after }, engine.port)
 const ENTRY: Entry = { key: key('a'), value: key('held') }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
 import { s3Blobs } from '../../adapters/s3/index.ts'
+import { abortLeftovers } from '../../adapters/s3/uploads.ts'
 import { MB } from '../../src/limits.ts'
 import type { BlobStore } from '../../src/storage/backend.ts'
 import { isStorageError } from '../../src/storage/storage-errors.ts'
@@ -119,6 +120,23 @@ test('a kill of the engine in any request leaves a blob whole or absent, and no 
       `round ${round}`,
     )
   }
+})
+
+test('the sweep aborts an upload whose writer died more than a day ago, and no other', async (t) => {
+  if (process.env.STOWAGE_TEST_S3 === 'minio') return t.skip('MinIO lists no uploads below a prefix')
+  const options = { ...engine.options, prefix: 'left/' }
+  const client = s3TestClient(options)
+  t.after(() => client.close())
+  const key = `${options.prefix}dead.b`
+  await client.send({ method: 'POST', key, query: { uploads: '' } })
+  const signal = new AbortController().signal
+  assert.equal(await abortLeftovers(client, signal), 0)
+  const { url } = await faultyProxy(t, engine.port, () => ({ laterMs: 25 * 60 * 60_000 }))
+  const later = s3TestClient({ ...options, endpoint: url })
+  t.after(() => later.close())
+  assert.equal(await abortLeftovers(later, signal), 1)
+  const { body } = await client.send({ method: 'GET', query: { uploads: '', prefix: options.prefix } })
+  assert.ok(!Buffer.from(body).toString().includes(key))
 })
 
 test('while the engine is away, calls end as storage_unavailable, and go on when it is back', async () => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
@@ -33,8 +33,16 @@ export function served(t: TestContext, options: ServedOptions = {}): Promise<Ser
   return behindPort(t, openService(options))
 }
 
-export async function behindPort(t: TestContext, service: ObjectService): Promise<Served> {
-  const server = createServer((req, res) => service.node(req, res))
+/** With `prepare`, each response passes it before the service receives it. */
+export async function behindPort(
+  t: TestContext,
+  service: ObjectService,
+  prepare: (res: ServerResponse) => void = () => undefined,
+): Promise<Served> {
+  const server = createServer((req, res) => {
+    prepare(res)
+    service.node(req, res)
+  })
   continueOnExpect(server, service)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

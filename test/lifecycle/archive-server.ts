@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { archives } from '../../src/archive/index.ts'
 import { automation } from '../../src/automation-server/index.ts'
+import { tuneHeap } from '../../src/cli/server/heap.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { dyingBackend } from './dying-backend.ts'
 import { answerCommands } from './server-commands.ts'
@@ -11,6 +12,7 @@ import { epochHand } from './epoch-hand.ts'
 /** A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Says when it listens. */
 const [path, port, pageBytes] = process.argv.slice(2)
 // As `stowage serve` does.
+tuneHeap()
 const { backend, dieAfter } = dyingBackend(filesystemBackend({ path }))
 const epochs = epochHand()
 const service = createObjectService({

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { createClient, type Project } from '../../src/client/index.ts'
@@ -30,13 +27,7 @@ test(`a server that dies ${ROUNDS} times during compactions loses nothing, and c
   dieDuring(t, 'compaction'))
 
 async function dieDuring(t: TestContext, upkeep: Upkeep): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-lifecycle-'))
-  const server = new KillableServer(folder, PAGE_BYTES)
-  t.after(async () => {
-    await server.kill()
-    await rm(folder, { recursive: true, force: true })
-  })
-  await server.start()
+  const { server, folder } = await KillableServer.inNewFolder(t, PAGE_BYTES)
   const random = seeded(SEED)
   const models = new PinnedModels(SEED)
   const project = createClient({ url: server.url, token: undefined, retry: false }).project(PROJECT)

@@ -1,5 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { CommandAnswer, CommandMessage, ServerCommands } from './server-commands.ts'
 import type { Work } from './work.ts'
@@ -23,6 +27,18 @@ export class KillableServer {
   constructor(folder: string, pageBytes: number) {
     this.#folder = folder
     this.#pageBytes = pageBytes
+  }
+
+  /** In a folder that goes when the test ends, as the process does. */
+  static async inNewFolder(t: TestContext, pageBytes: number): Promise<{ server: KillableServer; folder: string }> {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-lifecycle-'))
+    const server = new KillableServer(folder, pageBytes)
+    t.after(async () => {
+      await server.kill()
+      await rm(folder, { recursive: true, force: true })
+    })
+    await server.start()
+    return { server, folder }
   }
 
   get url(): string {

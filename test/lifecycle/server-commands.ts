@@ -16,6 +16,12 @@ export interface ServerCommands {
     projectId: string,
     options?: { readonly all?: boolean; readonly processorShare?: number },
   ): ReturnType<ProjectUpkeep['compact']>
+  /**
+   * Collects or compacts until that is done or `stopUpkeep` is called. Resolves to the objects that were freed or the
+   * merges that were made. A collection that was stopped does not tell.
+   */
+  workUntilStopped(projectId: string, kind: 'collect' | 'compact', processorShare: number): Promise<number>
+  stopUpkeep(): void
   unreferenced(projectId: string): ReturnType<ProjectUpkeep['unreferenced']>
   /** The most that the process held in memory since it was asked first. */
   memory(): HeldMemory
@@ -42,11 +48,26 @@ export function answerCommands(
   hands: Pick<ServerCommands, 'dieAfter' | 'advanceEpochs'>,
 ): void {
   let memory: MemoryWatch | undefined
+  let stopping = new AbortController()
   const commands: ServerCommands = {
     ...hands,
     // Shorter times are rounded up to one epoch.
     collect: (projectId, options) => service.project(projectId).collect({ olderThanMs: 1, undoMs: 1, ...options }),
     compact: (projectId, options) => service.project(projectId).compact(options),
+    workUntilStopped: async (projectId, kind, processorShare) => {
+      stopping = new AbortController()
+      const { signal } = stopping
+      const project = service.project(projectId)
+      let merges = 0
+      try {
+        if (kind === 'collect') return (await project.collect({ olderThanMs: 1, undoMs: 1, signal })).freed.objects
+        await project.compact({ processorShare, signal, onProgress: (progress) => void ({ merges } = progress) })
+      } catch (error) {
+        if (!signal.aborted) throw error
+      }
+      return merges
+    },
+    stopUpkeep: () => stopping.abort(),
     unreferenced: (projectId) => service.project(projectId).unreferenced(),
     memory: () => (memory ??= new MemoryWatch()).most,
   }

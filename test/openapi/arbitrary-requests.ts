@@ -187,7 +187,7 @@ function validRequestsOf(conformance: Conformance, found: Found): fc.Arbitrary<S
   const content = Object.entries(found.operation.requestBody?.content ?? {})
   const bodies = content.map(([type, { schema, examples }]) => {
     const values =
-      schema?.contentMediaType === 'application/gzip'
+      schema?.contentMediaType === type
         ? fc.constantFrom(...Object.values(examples ?? {}).map(({ value }) => value))
         : valuesOf(conformance, schema ?? {})
     return values.map((value) => encoded(type, value))

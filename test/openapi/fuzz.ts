@@ -136,12 +136,12 @@ export class FuzzedServer {
   async stillServes(): Promise<void> {
     const { port } = this.#running
     const answered = await ask(port, { path: '/objects/demo/root', headers: { accept: 'text/plain' } })
-    assert.equal(
-      answered.body,
-      [MODEL[0], MODEL[1], MODEL[2]]
-        .map((object) => `${(object as { id: string }).id}\t${JSON.stringify(object)}\n`)
-        .join(''),
+    const [root, ...below] = [MODEL[0], MODEL[1], MODEL[2]].map(
+      (object) => `${(object as { id: string }).id}\t${JSON.stringify(object)}`,
     )
+    const [first, ...rest] = answered.body.trimEnd().split('\n')
+    // A merge of packs may change the order of what is below the root.
+    assert.deepEqual([first, ...rest.sort()], [root, ...below.sort()])
     assert.deepEqual(
       this.#failures.filter(({ statusCode }) => statusCode >= 500).map(({ code, cause }) => [code, cause]),
       [],

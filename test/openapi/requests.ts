@@ -1,7 +1,9 @@
 import { gzipSync } from 'node:zlib'
+import { BLOCKS_MEDIA_TYPE } from '../../src/blocks/ready-blocks.ts'
 import type { Parameter } from '../../src/openapi/description/types.ts'
 import { filePart, multipartUpload } from '../contract/sides.ts'
 import type { Answered, Sent } from '../mounts/ask.ts'
+import { bodyOf, inBlocks } from '../support/ready-blocks.ts'
 import { bodyText, type Conformance, type Found } from './conformance.ts'
 
 /** One request of the document's examples. */
@@ -85,6 +87,8 @@ export function encoded(type: string, value: unknown): Pick<Sent, 'headers' | 'b
   const headers = { 'content-type': type }
   if (type === 'application/octet-stream') return { headers, body: Buffer.from(String(value)) }
   if (type === 'application/gzip') return { headers, body: gzipSync(JSON.stringify(value)) }
+  if (type === BLOCKS_MEDIA_TYPE)
+    return { headers, body: bodyOf(inBlocks((value as readonly object[]).map((object) => JSON.stringify(object)))) }
   if (type === 'application/x-www-form-urlencoded')
     return { headers, body: formText(value as Readonly<Record<string, unknown>>) }
   return { headers, body: JSON.stringify(value) }

@@ -151,8 +151,13 @@ test('a server in memory says so, and a second signal stops it at once', async (
 
 test('a command that only reads a folder does not create one', async (context) => {
   const folder = newDataFolder(context)
-  const { code, stderr } = await stowage(['check', '--data', folder])
-  assert.equal(code, 1)
-  assert.match(stderr, /there is no storage in the folder/)
+  for (const [option, args] of [
+    ['--data', ['check', '--data', folder]],
+    ['--from', ['copy', '--from', folder, '--to', `${folder}-copy`]],
+  ] as const) {
+    const { code, stderr } = await stowage(args)
+    assert.equal(code, 1)
+    assert.match(stderr, new RegExp(`there is no storage in the folder .*; name one with ${option}$`, 'm'))
+  }
   assert.equal(existsSync(folder), false)
 })

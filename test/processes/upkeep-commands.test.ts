@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
@@ -115,6 +118,35 @@ test('the commands of the page on what is kept work in their order', async (t) =
     const { code, stderr } = await stowage(words, env)
     assert.deepEqual([code, stderr], [0, ''], line)
   }
+})
+
+test('damaged packs are named, and the exit code tells scripts so', async (t) => {
+  const folder = newDataFolder(t)
+  const backend = filesystemBackend({ path: folder })
+  const opened = open(backend)
+  // Random digits do not compress: a pack that is a file, and not inside its record.
+  const digits = Array.from({ length: 4_000 }, () => randomUUID()).join('')
+  await uploadObjects(opened.service, 'demo', [{ id: 'large', digits }])
+  await fill(opened, backend)
+  await opened.service.close()
+  const [path] = readdirSync(join(folder, 'packs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /^[0-9a-f]{32}\b/.test(basename(name)))
+    .map((name) => join(folder, 'packs', name))
+  const bytes = readFileSync(path)
+  bytes[bytes.length - 100] ^= 1
+  writeFileSync(path, bytes)
+
+  const packId = basename(path).slice(0, 32)
+  const merged = await stowage(['compact', '--all', '--data', folder, '--project', 'demo'])
+  assert.deepEqual([merged.code, merged.stderr], [4, ''])
+  assert.match(merged.stdout, new RegExp(`\ndemo: pack ${packId} is damaged, so it was not merged: .*\n`))
+  assert.ok(
+    merged.stdout.endsWith(`demo: to see what is affected, run "stowage check --data ${folder}"\n`),
+    merged.stdout,
+  )
+  const collected = await stowage(['collect', '--data', folder, '--project', 'demo'])
+  assert.deepEqual([collected.code, collected.stderr], [4, ''])
+  assert.match(collected.stdout, /^demo: not collected: a pack of it cannot be read; "stowage check" says more\n$/)
 })
 
 test('an invalid command line is refused with its remedy', async () => {

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import struct
+import zlib
 
 import schemathesis
 
@@ -10,6 +12,20 @@ import schemathesis
 def gzip_json(ctx, value):
     """A body of this type is JSON, compressed (OpenAPI has no word for what is inside)."""
     return value if isinstance(value, bytes) else gzip.compress(json.dumps(value).encode())
+
+
+@schemathesis.serializer("application/vnd.stowage.blocks")
+def ready_block(ctx, value):
+    """A body of this type is a list of objects as lines, in one block; anything else is sent as it is."""
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, list) or not all(isinstance(one, dict) and isinstance(one.get("id"), str) for one in value):
+        return json.dumps(value).encode()
+    raw = "".join(f"{one['id']}\t{json.dumps(one)}\n" for one in value).encode()
+    compressor = zlib.compressobj(wbits=-15)
+    stored = compressor.compress(raw) + compressor.flush(zlib.Z_FULL_FLUSH)
+    header = struct.pack("<4I", len(stored), len(raw), len(value), zlib.crc32(raw))
+    return b"STOWBLKS" + struct.pack("<I", 1) + header + stored + struct.pack("<4I", 0, 1, len(value), 0)
 
 
 @schemathesis.hook

@@ -7,6 +7,8 @@ export interface Edit {
 /** A fault that is planted in the core. */
 export interface Mutant extends Edit {
   readonly name: string
+  /** The workload that finds it. `objects` by default. */
+  readonly workload?: 'objects' | 'automation'
   /** Changes of other files that belong to it. */
   readonly also?: readonly Edit[]
 }

@@ -3,6 +3,8 @@ import type { TakenOut } from './mutant.ts'
 const COMMITTER = 'src/store/ingest/committer.ts'
 const CATALOG = 'src/store/records/pack-catalog.ts'
 const PLANS = 'src/store/plan/plan-cache.ts'
+const DOUBTS = 'src/store/plan/plan-doubts.ts'
+const TEXTS = 'src/store/plan/plan-texts.ts'
 const SWEEP = 'src/store/upkeep/blob-sweep.ts'
 
 /**
@@ -38,7 +40,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     name: 'ids that were written behind a sweep stay',
     fault: 'an upload wrote its ids while its project was swept, and they stayed for ever',
     path: COMMITTER,
-    replace: [['await records.insertMany([garbageEntry(pack.projectId, pack.generation)])\n', '']],
+    replace: [['await records.commit({ put: [garbageEntryAgain(pack, this.#parts.environment)] })\n', '']],
   },
   {
     name: 'a sweep that met an upload does not come again',
@@ -48,7 +50,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     also: [
       {
         path: COMMITTER,
-        replace: [['await records.insertMany([garbageEntry(pack.projectId, pack.generation)])\n', '']],
+        replace: [['await records.commit({ put: [garbageEntryAgain(pack, this.#parts.environment)] })\n', '']],
       },
     ],
   },
@@ -125,14 +127,25 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
   {
     name: 'plans that name freed objects serve on',
     fault: 'a download by an old plan sent objects that a collection had freed',
-    path: 'src/store/plan/plan-layout.ts',
+    path: DOUBTS,
     replace: [
-      ['if (wanted.without(owned).without(condemned ?? Bitmap.empty(objects)).count > 0) return false\n', ''],
       [
-        'if (owned === undefined || retiredAt !== 0) continue\n',
-        'if (owned === undefined || retiredAt !== 0 || condemned === wanted || objects < 0) continue\n',
+        'const unsure = wanted.without(owned)',
+        'const { condemned = wanted } = pack.record\n      const unsure = wanted.without(wanted.without(condemned))',
       ],
     ],
+  },
+  {
+    name: 'plans send what a collection that was cut off has freed',
+    fault: 'a crash between freeing objects and noting that in their pack left a plan that sent the freed objects',
+    path: TEXTS,
+    replace: [['if (record?.textBytes !==', 'if (record === undefined) continue\n      if (record.textBytes !==']],
+  },
+  {
+    name: 'what a plan takes from merged packs is not asked for',
+    fault: 'a crash between a merge and the renewal of its plans left one that sent what was freed or replaced later',
+    path: DOUBTS,
+    replace: [['if (isRetired(pack.record, project.layout) && !(await', 'if (pack.record.retiredAt < 0 && !(await']],
   },
   {
     name: 'a pin does not revive what is condemned',
@@ -186,13 +199,13 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     replace: [["(error.isRetryable || error.code === 'storage_full')", 'error.isRetryable']],
   },
   {
-    name: 'a reindex takes a tombstone that a crash cut short for damage',
-    fault: 'a reindex told damage where a removal had been cut short',
-    path: 'src/store/upkeep/reindex-find.ts',
+    name: 'a tombstone that a crash cut short is damage',
+    fault: 'a reindex, and later a check, told damage where a removal had been cut short',
+    path: 'src/store/upkeep/tombstone.ts',
     replace: [
       [
-        "yield (await isCutShort(blobs, name, size)) ? { ...finding, severity: 'note' } : finding",
-        "yield (await isCutShort(blobs, name, -1 + size)) && size < 0 ? { ...finding, severity: 'note' } : finding",
+        "return (await isCutShort(blobs, name, sizeBytes)) ? { ...finding, severity: 'note' } : finding",
+        "return (await isCutShort(blobs, name, sizeBytes)) ? { ...finding, severity: 'damage' } : finding",
       ],
     ],
   },

@@ -17,7 +17,8 @@ export interface Search {
 export async function searchFor(mutant: Mutant, seeds: number, folder: string): Promise<Search> {
   const outfile = join(folder, `${mutant.name.replaceAll(' ', '-')}.mjs`)
   await compileWith(mutant, outfile)
-  const child = spawn(process.execPath, [outfile, '--seeds', String(seeds), '--as-found'], {
+  const { workload = 'objects' } = mutant
+  const child = spawn(process.execPath, [outfile, '--workload', workload, '--seeds', String(seeds), '--as-found'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: REPOSITORY,
   })

@@ -1,11 +1,14 @@
 import { parseArgs } from 'node:util'
 import { spawn } from 'node:child_process'
-import { replayOf, shrink, simulate, type Simulation } from '../../src/simulation/index.ts'
+import { type RunParts, smallest } from '../../src/simulation/shrink.ts'
+import { replayOf, simulate } from '../../src/simulation/index.ts'
+import { replayOfAutomation, simulateAutomation } from './automation/simulate.ts'
 
 /**
  * `npm run simulate -- --seeds 1000 [--from N]` makes the runs of so many seeds, and `--seed N [--servers N] [--operations 1,2] [--faults 0]` one run,
  * or what is left of it. The first run that breaks something is shrunk, unless `--as-found` is given, and told with the line that replays it, and the
- * command exits with 1. `--processes N` shares the seeds among so many processes.
+ * command exits with 1. `--processes N` shares the seeds among so many processes. `--workload automation` makes runs
+ * of models, versions and automations, which have seeds of their own.
  */
 const { values } = parseArgs({
   options: {
@@ -17,6 +20,7 @@ const { values } = parseArgs({
     faults: { type: 'string' },
     'as-found': { type: 'boolean', default: false },
     processes: { type: 'string', default: '1' },
+    workload: { type: 'string', default: 'objects' },
   },
 })
 
@@ -24,13 +28,22 @@ function placesOf(list: string | undefined): readonly number[] | undefined {
   return list === 'none' ? [] : list?.split(',').map(Number)
 }
 
-async function simulateOne(seed: number): Promise<Simulation> {
-  return simulate({
-    seed,
-    ...(values.servers === undefined ? {} : { servers: Number(values.servers) }),
-    ...(values.operations === undefined ? {} : { operations: placesOf(values.operations) ?? [] }),
-    ...(values.faults === undefined ? {} : { faults: placesOf(values.faults) ?? [] }),
-  })
+/** The outcome of one run, and the line that replays it. */
+type Told = Awaited<ReturnType<typeof simulate>> & { readonly replay: string }
+
+async function simulateOne(seed: number, parts: Partial<RunParts>): Promise<Told> {
+  if (values.workload === 'automation') {
+    const simulation = await simulateAutomation({ seed, ...parts })
+    return { ...simulation, replay: replayOfAutomation(simulation) }
+  }
+  const simulation = await simulate({ seed, ...parts })
+  return { ...simulation, replay: replayOf(simulation) }
+}
+
+const chosen: Partial<RunParts> = {
+  ...(values.servers === undefined ? {} : { servers: Number(values.servers) }),
+  ...(values.operations === undefined ? {} : { operations: placesOf(values.operations) ?? [] }),
+  ...(values.faults === undefined ? {} : { faults: placesOf(values.faults) ?? [] }),
 }
 
 process.on('unhandledRejection', (reason) => {
@@ -40,11 +53,14 @@ process.on('unhandledRejection', (reason) => {
 
 /** The exit code of this command for the seeds from there on, in a process of its own. */
 function runElsewhere(from: number, seeds: number): Promise<number> {
-  const args = [...process.execArgv, process.argv[1], '--from', String(from), '--seeds', String(seeds)]
+  const range = ['--workload', values.workload, '--from', String(from), '--seeds', String(seeds)]
+  const args = [...process.execArgv, process.argv[1], ...range]
   const child = spawn(process.execPath, values['as-found'] ? [...args, '--as-found'] : args, { stdio: 'inherit' })
   return new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
 }
 
+if (!['objects', 'automation'].includes(values.workload))
+  throw new Error(`--workload is ${values.workload}; it must be objects or automation`)
 const first = Number(values.seed ?? values.from)
 const count = values.seed === undefined ? Number(values.seeds ?? 1_000) : 1
 const processes = Number(values.processes)
@@ -59,15 +75,15 @@ const fired = new Map<string, number>()
 let [steps, calls] = [0, 0]
 let seed = first
 for (; seed < first + count; seed++) {
-  const simulation = await simulateOne(seed)
+  const simulation = await simulateOne(seed, chosen)
   steps += simulation.steps
   calls += simulation.calls
   for (const kind of simulation.fired) fired.set(kind, (fired.get(kind) ?? 0) + 1)
   if (simulation.violation === undefined) continue
-  process.stderr.write(`seed ${seed}: ${simulation.violation}\n${replayOf(simulation)}\n`)
+  process.stderr.write(`seed ${seed}: ${simulation.violation}\n${simulation.replay}\n`)
   if (values.seed === undefined && !values['as-found']) {
-    const smaller = await shrink(simulation)
-    process.stderr.write(`smaller: ${smaller.violation}\n${replayOf(smaller)}\n`)
+    const smaller = await smallest(simulation, (parts) => simulateOne(simulation.seed, parts))
+    process.stderr.write(`smaller: ${smaller.violation}\n${smaller.replay}\n`)
   }
   process.exit(1)
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { AUTOMATION_MUTANTS } from '../simulation/automation/mutants.ts'
 import { MUTANTS } from '../simulation/mutants.ts'
-import { NOT_FOUND_YET } from '../simulation/not-found.ts'
 import { searchFor } from '../simulation/planted.ts'
 
 /** The simulation would notice if the core had one of these faults. */
@@ -13,7 +13,7 @@ const SEEDS = 1_000
 const folder = mkdtempSync(join(process.cwd(), '.compiled', 'mutants-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-for (const mutant of MUTANTS.filter(({ name }) => !NOT_FOUND_YET.has(name)))
+for (const mutant of [...MUTANTS, ...AUTOMATION_MUTANTS])
   test(`a seed below ${SEEDS} finds: ${mutant.name}`, async () => {
     const { found, output } = await searchFor(mutant, SEEDS, folder)
     assert.ok(found, output)

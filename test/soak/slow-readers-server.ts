@@ -12,15 +12,22 @@ import { createObjectService, openAccess } from '../../src/index.ts'
 const service = createObjectService({ backend: filesystemBackend({ path: process.argv[2] }), access: openAccess() })
 const reading: ReadableStreamDefaultReader<Uint8Array>[] = []
 
-/** Begins so many answers through the fetch core and reads one piece of each. */
-async function beginInProcess(count: number, path: string, init: RequestInit): Promise<void> {
-  for (let n = 0; n < count; n++) {
-    const { body, status } = await service.fetch(new Request(`http://in.process${path}`, init))
+/**
+ * Begins so many answers through the fetch core and reads one piece of each. Resolves to how many were refused for lack
+ * of memory: no system takes anything of the others over.
+ */
+async function beginInProcess(count: number, path: string, init: RequestInit): Promise<number> {
+  let refused = 0
+  const begin = async (): Promise<void> => {
+    const { body, status, headers } = await service.fetch(new Request(`http://in.process${path}`, init))
+    if (status === 503 && headers.has('Retry-After')) return void refused++
     if (body === null || status !== 200) throw new Error(`answered ${status}`)
     const reader = body.getReader() as ReadableStreamDefaultReader<Uint8Array>
     await reader.read()
     reading.push(reader)
   }
+  await Promise.all(Array.from({ length: count }, begin))
+  return refused
 }
 
 async function memory(): Promise<{ readonly rssBytes: number; readonly buffersBytes: number }> {
@@ -36,7 +43,7 @@ process.on(
   'message',
   (message: { readonly count: number; readonly path: string; readonly init: RequestInit } | 'memory') => {
     const done = message === 'memory' ? memory() : beginInProcess(message.count, message.path, message.init)
-    void done.then((answer) => process.send?.(answer ?? 'begun'))
+    void done.then((answer) => process.send?.(answer))
   },
 )
 

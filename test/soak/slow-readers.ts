@@ -11,6 +11,8 @@ import { createObjectService, openAccess } from '../../src/index.ts'
 
 const OBJECTS = 6_000
 const TEXT_BYTES = 3_000
+const STATUS_LINE_BYTES = 13
+const STATUS_LINE = /^HTTP\/1\.1 (?:200|503) $/
 
 export interface Folder {
   readonly path: string
@@ -103,21 +105,24 @@ export class SlowReadersServer {
     return (await this.#told('memory')) as Memory
   }
 
-  /** So many connections that each begin to read an answer, and stop. */
-  async beginOverSockets(count: number, { path, init }: Asking): Promise<void> {
+  /** So many connections that each begin to read an answer, and stop. Resolves to how many were refused for lack of memory. */
+  async beginOverSockets(count: number, { path, init }: Asking): Promise<number> {
     const { method, headers, body = '' } = init
     const lines = Object.entries({ host: 'x', ...headers, 'content-length': String(body.length) }).map(
       ([name, value]) => `${name}: ${value}\r\n`,
     )
     const request = `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
+    let refused = 0
     for (let begun = 0; begun < count; begun += 25) {
-      await Promise.all(Array.from({ length: Math.min(25, count - begun) }, () => this.#beginOne(request)))
+      const some = Array.from({ length: Math.min(25, count - begun) }, () => this.#beginOne(request))
+      refused += (await Promise.all(some)).filter((isRefused) => isRefused).length
     }
+    return refused
   }
 
   /** The same without connections. */
-  async beginInProcess(count: number, asking: Asking): Promise<void> {
-    await this.#told({ count, ...asking })
+  async beginInProcess(count: number, asking: Asking): Promise<number> {
+    return (await this.#told({ count, ...asking })) as number
   }
 
   async stop(): Promise<void> {
@@ -126,12 +131,15 @@ export class SlowReadersServer {
     await once(this.#child, 'exit')
   }
 
-  async #beginOne(request: string): Promise<void> {
+  async #beginOne(request: string): Promise<boolean> {
     const socket = connect(this.#port, '127.0.0.1')
     this.#sockets.push(socket)
     socket.on('error', () => undefined)
     socket.write(request)
     await once(socket, 'readable')
+    const statusLine = String(socket.read(STATUS_LINE_BYTES))
+    if (!STATUS_LINE.test(statusLine)) throw new Error(`answered ${statusLine}`)
+    return statusLine.includes('503')
   }
 
   async #told(message: object | string): Promise<unknown> {

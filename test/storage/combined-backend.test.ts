@@ -6,6 +6,7 @@ import { filesystemBackend, filesystemBlobs } from '../../adapters/filesystem/in
 import { levelRecords } from '../../adapters/level/index.ts'
 import { memoryBackend, memoryBlobs, memoryRecords } from '../../adapters/memory/index.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../src/storage/backend.ts'
+import { adoptingBackend } from '../../src/storage/combined-backend.ts'
 import { combinedBackend } from '../../src/storage/index.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import { chunks, key, text } from '../adapters/support.ts'
@@ -71,6 +72,32 @@ test('blobs with the ids of two clusters are refused', async () => {
   await pair(records, blobs).ready?.()
   await blobs.put(`cluster/${'0'.repeat(32)}`, chunks('x'))
   await assert.rejects(async () => pair(records, blobs).ready?.(), /do not belong together.*cluster\/0{32}/)
+})
+
+test('a reindex takes the id of the blobs for records that were lost, and only then', async () => {
+  const [lived, other] = [memoryBackend(), memoryBackend()]
+  await pair(lived.records, lived.blobs).ready?.()
+  await pair(other.records, other.blobs).ready?.()
+  const reopened = async (records: RecordStore, blobs: BlobStore): Promise<number> => {
+    let adopted = 0
+    const halves = { records: remote(records, 'place R'), blobs: remote(blobs, 'place B') }
+    await adoptingBackend(halves, () => adopted++).ready?.()
+    return adopted
+  }
+  assert.equal(await reopened(lived.records, lived.blobs), 0)
+  await assert.rejects(reopened(other.records, lived.blobs), /do not belong together/)
+  const lost = memoryRecords()
+  // A server was started on the empty records, and was refused.
+  await assert.rejects(async () => pair(lost, lived.blobs).ready?.(), /do not belong together/)
+  assert.equal(await reopened(lost, lived.blobs), 1)
+  await pair(lost, lived.blobs).ready?.()
+  const damaged = memoryRecords()
+  await damaged.commit({ put: [{ key: key('cluster\0'), value: key('whole 12') }] })
+  assert.equal(await reopened(damaged, lived.blobs), 1)
+  await pair(damaged, lived.blobs).ready?.()
+  await assert.rejects(reopened(lived.records, memoryBlobs()), /lack the blob cluster/)
+  // New halves are no lost ones.
+  assert.equal(await reopened(memoryRecords(), memoryBlobs()), 0)
 })
 
 test('a damaged id is refused', async () => {

@@ -322,7 +322,7 @@ test('with little memory, a walk skips the index of its packs and finds the same
   const below = randomGraph(random, { objects: 3_000, missingPercent: 5, claimPercent: 20, isHex: true })
   const graph = [...below, { id: 'root', children: referTo(below.map(({ id }) => id)) }]
   const oracle = new Oracle()
-  const memory = divideMemory(800_000, { waitMs: PATIENCE_MS })
+  const memory = divideMemory(680_000, { waitMs: PATIENCE_MS })
   const drop = t.mock.method(LocationIndex.prototype, 'drop')
   const plenty = await openStore()
   for (const objects of splitRandomly(random, graph, 6)) {

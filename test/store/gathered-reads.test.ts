@@ -67,3 +67,11 @@ test('the memory of responses bounds the reads, whatever the blob store prefers'
   )
   assert.ok(sizes.length < 40, `${sizes.length} reads for ${content.length} bytes`)
 })
+
+test('a response that is alone reads in pieces near the largest that the memory of responses allows', async () => {
+  const memoryBytes = 12 * MB
+  const sizes = await readSizes(4 * MB, memoryBytes)
+  assert.ok(Math.max(...sizes) <= memoryBytes / 4)
+  // With a quarter of the rest for each read there were eight.
+  assert.ok(sizes.length < 8, `${sizes.length} reads for ${content.length} bytes`)
+})

@@ -35,7 +35,8 @@ async function tablesOf(objects: readonly Made[]): Promise<PackTables> {
   }
   builder.closeBlock()
   let offset = 64
-  for (const raw of builder.takeClosed()) {
+  for (const block of builder.takeClosed()) {
+    const raw = 'raw' in block ? block.raw : block.stored
     builder.placed(raw, offset)
     offset += raw.length
   }

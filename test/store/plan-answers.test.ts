@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
+import { ANSWER_BYTES } from '../../src/memory/answer-memory.ts'
+import { MemoryBudget } from '../../src/memory/memory-budget.ts'
 import type { Selection } from '../../src/object/selection.ts'
 import { referTo, seeded } from './graphs.ts'
 import { assertRight, filled, GRAPH, INNER, ROOT } from './planned.ts'
@@ -159,4 +161,36 @@ test('fragments of a plan are whole and inflate one by one', async () => {
   assert.equal(gunzipSync(Buffer.concat([gzip, trailer])).length, selection.plan.rawBytes)
   selection.release()
   await opened.store.close()
+})
+
+test('answers that are sent at the same time lease the memory of their plan once', async () => {
+  const { store } = await filled()
+  await download(store, 'demo', ROOT)
+  await store.idle()
+  const budget = new MemoryBudget(10_000_000)
+  const held: number[] = []
+  const ends: (() => void)[] = []
+  for (let answer = 0; answer < 3; answer++) {
+    const selection = await store.closure('demo', ROOT, { signal: never })
+    assert.ok(selection?.plan !== undefined)
+    const memory = budget.open({ signal: never })
+    await selection.lease?.(memory)
+    held.push(budget.heldBytes)
+    ends.push(() => {
+      selection.release()
+      memory.release()
+    })
+  }
+  const planBytes = held[0] - ANSWER_BYTES
+  assert.ok(planBytes > 0)
+  assert.deepEqual(
+    held,
+    [1, 2, 3].map((answers) => planBytes + answers * ANSWER_BYTES),
+  )
+  for (const end of ends) {
+    assert.ok(budget.heldBytes >= planBytes + ANSWER_BYTES)
+    end()
+  }
+  assert.equal(budget.heldBytes, 0)
+  await store.close()
 })

@@ -3,7 +3,11 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import { tombstoneBlobName } from '../../src/store/records/keys.ts'
+import { garbageKey, objectKeyMaker, tombstoneBlobName } from '../../src/store/records/keys.ts'
+import { garbageEntry, garbageEntryAgain } from '../../src/store/records/projects.ts'
+import { markLeftIds, sweepGarbage } from '../../src/store/upkeep/removal.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
+import { checkStore } from '../../src/store/upkeep/check.ts'
 import { readTombstone } from '../../src/store/upkeep/tombstone.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
@@ -320,6 +324,42 @@ test('a removal that fails or crashes at any call completes after reopening, and
   }
 })
 
+test('ids that were left behind the sweep of a removed project go once they are found', async () => {
+  const { store, backend } = await openStore()
+  await put(store, 'demo', GRAPH.slice(0, 3))
+  await store.remove('demo')
+  await store.idle()
+  await put(store, 'demo', GRAPH.slice(3, 5))
+  const key = objectKeyMaker('demo', 1)(Buffer.from('late'))
+  await backend.records.insertMany([{ key, value: Buffer.from('of a server that slept') }])
+  await markLeftIds(backend.records, never)
+  await store.close()
+  const reopened = await openStore(backend)
+  await reopened.store.idle()
+  assert.deepEqual(await backend.records.getMany([key, garbageKey('demo', 1)]), [undefined, undefined])
+  assert.equal(await heldCount(reopened.store, 'demo', GRAPH.slice(3, 5)), 2)
+  await reopened.store.close()
+})
+
+test('a sweep leaves a mark that was put while it went on', async () => {
+  const { store, backend } = await openStore()
+  await put(store, 'demo', GRAPH.slice(0, 3))
+  await store.remove('demo')
+  await store.idle()
+  await backend.records.insertMany([garbageEntry('demo', 1)])
+  const again = garbageEntryAgain({ projectId: 'demo', generation: 1 }, REAL_ENVIRONMENT)
+  const hook = hooked(backend, async (call, name, work) => {
+    // The sweep looks at the tombstone first.
+    if (call === 'read' && name === tombstoneBlobName('demo', 1)) await backend.records.commit({ put: [again] })
+    return work()
+  })
+  await sweepGarbage({ ...hook, nowMs: () => 0, environment: REAL_ENVIRONMENT }, never)
+  assert.deepEqual(await backend.records.getMany([again.key]), [again.value])
+  await sweepGarbage({ ...backend, nowMs: () => 0, environment: REAL_ENVIRONMENT }, never)
+  assert.deepEqual(await backend.records.getMany([again.key]), [undefined])
+  await store.close()
+})
+
 test('a tombstone that a crash cut short is rewritten', async () => {
   const opened = await openStore()
   const { blobs } = opened.backend
@@ -330,6 +370,28 @@ test('a tombstone that a crash cut short is rewritten', async () => {
   await opened.store.idle()
   const [[{ sizeBytes }]] = await collected(blobs.list(name))
   assert.deepEqual((await readTombstone(blobs, name, sizeBytes)).projectId, 'torn')
+})
+
+test('a tombstone that a crash cut short is a note of a check, and one that is damaged is damage', async () => {
+  const opened = await openStore()
+  const { blobs } = opened.backend
+  const name = tombstoneBlobName('torn', 1)
+  const bytes = Buffer.from('{"projectId":"torn","generation":1,"removedAtMs":1}\nnot its checksum\n')
+  await put(opened.store, 'torn', GRAPH.slice(0, 3))
+  await opened.store.remove('torn')
+  await opened.store.idle()
+  for (const [length, severity] of [
+    [bytes.indexOf('removed'), 'note'],
+    [bytes.length, 'damage'],
+  ] as const) {
+    await blobs.remove([name])
+    await blobs.put(name, batchOf(bytes.subarray(0, length)))
+    const findings = (await collected(checkStore(opened.backend))).filter(({ subject }) => subject === `blob ${name}`)
+    assert.deepEqual(
+      findings.map((finding) => finding.severity),
+      [severity],
+    )
+  }
 })
 
 async function* batchOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -41,7 +41,8 @@ test('the totals of a project equal those of its packs, even after a reindex and
     'one pack lies in its record',
   )
   await collected(reindexStore(asGuarded(backend)))
-  assert.equal((await imageOf(backend)).records.length, records.length)
+  // It frees the lease of the janitor, and keeps as many of all other records.
+  assert.equal((await imageOf(backend)).records.length, records.filter(({ key }) => key[0] !== 0x6c).length)
   assert.deepEqual(await totalsOf(backend), totals)
   await store.put('p', batchesOf(objects('more', 1)), { signal: never })
   assert.equal((await totalsOf(backend)).objects, 2_004)

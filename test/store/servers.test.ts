@@ -57,7 +57,8 @@ test('of two servers that make the same plan at once, one stores it, and both an
 
 test('a download goes on by a plan that another server evicts or replaces meanwhile', async () => {
   const inner = memoryBackend()
-  const [reader, other] = [await filled(inner), await openStore(inner, { planBytesMax: 1 })]
+  const other = await openStore(inner, { planBytesMax: 1 })
+  const reader = await filled(inner)
   await assertRight(reader)
   await reader.store.idle()
   const selection = await reader.store.closure('demo', ROOT, { signal: never })
@@ -87,12 +88,12 @@ test('a server learns that its plan was replaced before the blob goes', async ()
   const inner = memoryBackend()
   const time = new TimeByHand()
   await (await filled(inner)).store.close()
+  const other = await openStore(inner, { planBytesMax: 1 })
   const server = await openStore(inner, { environment: time.environment })
   await assertRight(server)
   await server.store.idle()
   const plan = (await measureStorage(inner)).blobs.find((name) => name.includes('/plan-'))
   assert.ok(plan !== undefined)
-  const other = await openStore(inner, { planBytesMax: 1 })
   for (const { id } of GRAPH.slice(0, 40)) {
     await download(other.store, 'demo', id)
     await other.store.idle()
@@ -139,9 +140,38 @@ test('a living server applies what a dead one committed, within 90 s and without
     return false
   }, 'the pack is applied')
   assert.ok(passedMs >= 60_000, `${passedMs} ms: an upload that takes long is left to its own server`)
+  assert.ok(passedMs <= 90_000, `${passedMs} ms`)
   assert.equal(await heldCount(living.store, 'demo', GRAPH), GRAPH.length)
   assert.deepEqual(living.background, [])
   await assertSound(inner)
+  await living.store.close()
+})
+
+test('a removal whose answer is lost is swept without a restart, and without another removal', async () => {
+  const inner = memoryBackend()
+  const time = new TimeByHand()
+  const living = await openStore(inner, { environment: time.environment })
+  await put(living.store, 'demo', GRAPH)
+  const losing = await openStore(
+    hooked(inner, async (call, key, work) => {
+      const result = await work()
+      if (call === 'commit' && key.startsWith('h\0')) throw new Error('the connection was lost')
+      return result
+    }),
+  )
+  await assert.rejects(losing.store.remove('demo'), { code: 'storage_unavailable' })
+  await losing.store.close()
+  assert.equal((await measureStorage(inner)).records['g'], 1)
+  await eventually(async () => {
+    if ((await measureStorage(inner)).records['g'] === undefined) return true
+    time.pass(60_000)
+    await turns()
+    return false
+  }, 'the project is swept')
+  const { records, blobs } = await measureStorage(inner)
+  assert.deepEqual(records, { h: 1, e: 1 })
+  assert.equal(blobs.length, 1, 'the tombstone')
+  assert.deepEqual(living.background, [])
   await living.store.close()
 })
 

@@ -18,7 +18,7 @@ interface TypesFile {
 
 const OBJECT_FILE = 'src/object/wire-types.ts'
 const CLIENT_FILE = 'src/client/resources/wire-types.ts'
-const UPKEEP_FILE = 'src/client/resources/upkeep-wire-types.ts'
+const UPKEEP_FILE = 'src/object/upkeep-wire-types.ts'
 const AUTHOR_FILE = 'src/automation/author/wire-types.ts'
 const SERVER_FILE = 'src/automation-server/schemas/wire-types.ts'
 
@@ -39,6 +39,8 @@ const FILES: readonly TypesFile[] = [
       'ModelChange',
       'NewVersion',
       'Version',
+      'PruneRequest',
+      'PruneResult',
       'CreatedVersion',
       'Artifact',
       'AnnotationCounts',
@@ -69,11 +71,12 @@ const FILES: readonly TypesFile[] = [
       'CollectObjectsRequest',
       'ChosenReport',
       'CompactRequest',
+      'DamagedPack',
       'CompactionReport',
       'CompactionProgress',
     ],
     imports: {},
-    addresses: { [SERVER_FILE]: '../../client/resources/upkeep-wire-types.ts' },
+    addresses: { [SERVER_FILE]: '../../object/upkeep-wire-types.ts' },
   },
   {
     path: AUTHOR_FILE,

@@ -15,6 +15,7 @@ import {
   type ObjectTexts,
   Origins,
   type Project,
+  type PruneResult,
   type SendResult,
   serialize,
   type UploadProgress,
@@ -46,6 +47,11 @@ expectError(createClient({ url: 'http://localhost', token: 5 }))
 expectError(createClient({ url: 'http://localhost', token: 'token', retry: true }))
 expectError(createClient({ url: 'http://localhost', token: 'token', cache: new Map() }))
 expectError(client.project())
+
+// A retention rule is applied as it is, or another one in its place.
+expectType<Promise<PruneResult>>(project.models.prune('id'))
+expectType<Promise<PruneResult>>(project.models.prune('id', { dryRun: true, retention: { keepLastCount: 20 } }))
+expectError(project.models.prune('id', { retention: { keepFirstCount: 20 } }))
 
 // Uploads take objects and texts, one by one or in arrays, at once or as they come; nothing else.
 declare const wall: { readonly height: number }

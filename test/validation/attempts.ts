@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib'
+import { BLOCKS_MEDIA_TYPE } from '../../src/blocks/ready-blocks.ts'
 import type { Parameter } from '../../src/openapi/description/types.ts'
 import type { Sent } from '../mounts/ask.ts'
 import type { Conformance, Found } from '../openapi/conformance.ts'
@@ -179,7 +180,7 @@ function isCarried({ in: place, schema }: Parameter, value: unknown): boolean {
  * has parts.
  */
 function hasOwnCoding(type: string | undefined): boolean {
-  return type === 'application/gzip' || type === 'multipart/form-data'
+  return type === 'application/gzip' || type === 'multipart/form-data' || type === BLOCKS_MEDIA_TYPE
 }
 
 /** What the server sees of a value, which is text where it is a part of a URL or a header. */

@@ -1,3 +1,4 @@
+import type { Exchange } from '../../load/job.ts'
 import type { Bench } from '../bench.ts'
 import type { Dataset } from '../dataset.ts'
 import { type Family, needsRestart } from '../family.ts'
@@ -15,7 +16,7 @@ export const have: Family = {
   plans: async (bench, dataset) => {
     const version = await bench.heldLater(dataset, CHANGED)
     const projectId = await bench.held(dataset)
-    const exchange = bench.graph(projectId, version.rootId, undefined, `?have=${dataset.first.rootId}`)
+    const exchange = await sinceFirst(bench, dataset, bench.graph(projectId, version.rootId))
     const run = async (): ReturnType<Bench['run']> => await bench.run({ connections: 1, exchanges: [exchange] })
     return [
       {
@@ -35,7 +36,8 @@ export const deltas: Family = {
   description: 'a later version as deltas against an older one (?have&delta), after a restart and again',
   missing: needsRestart,
   plans: async (bench, dataset) => {
-    await bench.heldLater(dataset, CHANGED)
+    const { rootId } = await bench.heldLater(dataset, CHANGED)
+    const exchange = await sinceFirst(bench, dataset, bench.graph(await bench.held(dataset), rootId), '&delta')
     return [
       {
         title: 'delta: 1 object in 20 changed',
@@ -54,14 +56,30 @@ export const deltas: Family = {
             isAbsolute: true,
           },
         ],
-        round: async () => await deltaTwice(bench, dataset),
+        round: async () => await deltaTwice(bench, dataset, exchange),
       },
     ]
   },
 }
 
+/**
+ * The request of a client that has the first version and kept the digest of it. Throws if the server does not leave that
+ * version out: then the row would measure a whole download.
+ */
+async function sinceFirst(bench: Bench, dataset: Dataset, whole: Exchange, more: string = ''): Promise<Exchange> {
+  const ask = async ({ path, headers }: Exchange): Promise<Headers> =>
+    (await fetch(`${bench.server.origin}${path}`, { method: 'HEAD', ...(headers && { headers }) })).headers
+  const first = bench.graph(await bench.held(dataset), dataset.first.rootId)
+  const digest = (await ask(first)).get('stowage-closure')
+  const exchange = { ...whole, path: `${whole.path}?have=${dataset.first.rootId}@${digest}${more}` }
+  const outcome = (await ask(exchange)).get('stowage-have')
+  if (outcome !== `${dataset.first.rootId};subtracted`)
+    throw new Error(`the first version was not left out: Stowage-Have is ${outcome}`)
+  return exchange
+}
+
 /** Other requests warm the restarted server, so that only the delta itself is new to it. */
-async function deltaTwice(bench: Bench, dataset: Dataset): Promise<Round> {
+async function deltaTwice(bench: Bench, dataset: Dataset, exchange: Exchange): Promise<Round> {
   const version = await dataset.later(CHANGED)
   const projectId = await bench.held(dataset)
   await bench.server.restart?.()
@@ -71,8 +89,6 @@ async function deltaTwice(bench: Bench, dataset: Dataset): Promise<Round> {
     .slice(0, 500)
     .map((id) => bench.single(projectId, id))
   await bench.run({ connections: 1, exchanges: [graph, ...singles] })
-  const query = `?have=${dataset.first.rootId}&delta`
-  const exchange = bench.graph(projectId, version.rootId, undefined, query)
   const run = async (): ReturnType<Bench['run']> => await bench.run({ connections: 1, exchanges: [exchange] })
   const carried = { jsonBytes: version.uploadJsonBytes, objects: version.uploadObjects }
   const figures = await observe(bench, run, carried)

@@ -2,11 +2,12 @@ import { createHash, randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import type { Report } from '../../load/job.ts'
 import type { Bench } from '../bench.ts'
 import type { Dataset } from '../dataset.ts'
 import { type Family, needsRestart } from '../family.ts'
 import { observe } from '../observe.ts'
-import { type Aim, figure, ratioTo } from '../row.ts'
+import { type Aim, figure, ratioTo, type RowPlan } from '../row.ts'
 import { nginxRate, untilPlanned } from './graphs.ts'
 
 const OBJECTS_OF_AIM = 100_000
@@ -15,26 +16,24 @@ const LARGE_OBJECTS = 1_000_000
 export const unplanned: Family = {
   name: 'unplanned',
   description: 'the first download of a root that no plan exists for',
-  plans: async (bench, dataset) => {
-    const projectId = await bench.held(dataset)
-    return [
-      {
-        title: 'recursive, plan never computed',
-        headline: 'firstByteMs',
-        aims: firstByteAims(dataset.first.objects),
-        round: async () => {
-          const rootId = await uploadAnotherRoot(bench, projectId, dataset)
-          return {
-            figures: await observe(
-              bench,
-              async () => await bench.run({ connections: 1, exchanges: [bench.graph(projectId, rootId)] }),
-              { jsonBytes: dataset.first.lineBytes, objects: dataset.first.objects },
-            ),
-          }
-        },
-      },
-    ]
-  },
+  plans: async (bench, dataset) => [
+    { title: 'recursive, plan never computed', ...firstDownload(bench, dataset, await bench.held(dataset)) },
+  ],
+}
+
+/** Downloads of roots for which no plan exists. */
+export function firstDownload(bench: Bench, dataset: Dataset, projectId: string): Omit<RowPlan, 'title'> {
+  const { lineBytes: jsonBytes, objects } = dataset.first
+  return {
+    headline: 'firstByteMs',
+    aims: firstByteAims(objects),
+    round: async () => {
+      const rootId = await uploadAnotherRoot(bench, projectId, dataset)
+      const run = async (): Promise<Report> =>
+        await bench.run({ connections: 1, exchanges: [bench.graph(projectId, rootId)] })
+      return { figures: await observe(bench, run, { jsonBytes, objects }) }
+    },
+  }
 }
 
 export const restarted: Family = {

@@ -47,7 +47,7 @@ const EXPORT = '/api/v1/projects/:projectId/export'
 const IMPORT = '/api/v1/projects/:projectId/import'
 const PAGE_BYTES = 4 * 1_048_576
 const BODY_BYTES_MAX = 16 * 1_048_576
-const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
+const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
 const SEALED_FOR = new RegExp(RECIPIENT_TEXT)
 const SHA256 = /^[0-9a-f]{64}$/
 const COMPRESSION_LEVEL = 1
@@ -262,10 +262,10 @@ function cursorOf(query: Exchange<unknown>['query'], name: 'after' | 'end'): Obj
       'invalid_request',
       `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
     )
-  const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
-  return { generation, sequence, ordinal }
+  const [generation, sequence, ordinal, layout, epoch] = parts.map((part) => Number.parseInt(part, 16))
+  return { generation, sequence, ordinal, layout, epoch }
 }
 
-function cursorText({ generation, sequence, ordinal }: ObjectCursor): string {
-  return [generation, sequence, ordinal].map((part) => part.toString(16)).join('.')
+function cursorText({ generation, sequence, ordinal, layout, epoch }: ObjectCursor): string {
+  return [generation, sequence, ordinal, layout, epoch].map((part) => part.toString(16)).join('.')
 }

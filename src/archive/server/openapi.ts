@@ -30,7 +30,7 @@ import { RECIPIENT_TEXT } from './recipient-key.ts'
  */
 
 const TAG = 'Archives'
-const CURSOR = '^[0-9a-f]{1,8}\\.[0-9a-f]{1,12}\\.[0-9a-f]{1,8}$'
+const CURSOR = '^[0-9a-f]{1,8}\\.[0-9a-f]{1,12}\\.[0-9a-f]{1,8}\\.[0-9a-f]{1,12}\\.[0-9a-f]{1,8}$'
 /** What the value holds depends on the kind. */
 const RECORD: Schema = {
   type: 'object',
@@ -86,7 +86,7 @@ const listProjects: Operation = {
       { codes: ['too_many_requests'], message: 'this account makes more requests than it may; try again in 2 s' },
       { codes: ['internal', 'corrupt_data'], message: 'the request failed inside the server' },
       {
-        codes: ['closing', 'overloaded', 'access_unavailable', 'storage_unavailable'],
+        codes: ['closing', 'overloaded', 'access_unavailable', 'storage_unavailable', 'maintenance'],
         message: 'the service is closing; try again a little later',
       },
     ]),
@@ -99,7 +99,7 @@ const exportObjects = operationOf({
   right: 'read',
   summary: 'A page of everything that the project holds',
   description:
-    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after` and the `Stowage-End` of the first page as `end`, until `Stowage-Next` reaches it. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
+    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after` and the `Stowage-End` of the first page as `end`, until `Stowage-Next` equals it. Each object comes once, also if packs are merged meanwhile; if the run takes longer than a day, some may come twice. To read later what has come since, begin with that `Stowage-End` as `after`. Objects that a collection condemned are included, because they can be restored. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
   parameters: ['ExportAfter', 'ExportEnd', 'AcceptEncoding'],
   answers: {
     200: {
@@ -236,7 +236,7 @@ const getMark = operationOf({
     'Where the objects of this source go on; `null` for a source that nothing has come from. Tokens of runs are refused.',
   answers: {
     200: ownJson(members({ cursor: { oneOf: [{ type: 'string' }, { type: 'null' }] } }), 'The place.', {
-      cursor: '1.2f.0',
+      cursor: '1.2f.0.4.7f',
     }),
   },
   faults: [],
@@ -245,16 +245,17 @@ const getMark = operationOf({
 const AFTER: Parameter = {
   name: 'after',
   in: 'query',
-  description: 'Where to go on: `Stowage-Next` of the page before.',
+  description: 'Where to go on: `Stowage-Next` of the page before, or `Stowage-End` of an earlier run.',
   schema: { type: 'string', pattern: CURSOR },
-  examples: { start: { value: '1.0.0' } },
+  examples: { start: { value: '1.0.0.4.0' } },
 }
 const END: Parameter = {
   name: 'end',
   in: 'query',
-  description: '`Stowage-End` of the first page, with every page after it, so that no merge of packs hides an object.',
+  description:
+    '`Stowage-End` of the first page, with every page after it, so that a merge of packs neither hides nor repeats an object.',
   schema: { type: 'string', pattern: CURSOR },
-  examples: { end: { value: '1.2f.0' } },
+  examples: { end: { value: '1.2f.0.4.7f' } },
 }
 const SEALED_FOR: Parameter = {
   name: 'sealedFor',

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Annotation, AnnotationLevel } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
@@ -62,7 +61,7 @@ export class Annotations {
     this.#checkRoom(run, objects, json.length)
     const counts = countsOf(items)
     if (json.length <= INLINE_BYTES_MAX) return { batch: { counts, bytes: json.length, items, blob: null }, objects }
-    const name = blobName(scope, 'annotation', `${run.id}-${randomBytes(8).toString('hex')}`)
+    const name = blobName(scope, 'annotation', `${run.id}-${this.#store.newBlobSuffix()}`)
     await this.#store.blobs.put(name, oneChunk(json), { sizeHintBytes: json.length })
     return { batch: { counts, bytes: json.length, items: null, blob: { name, crc32: crc32(json) } }, objects }
   }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import { BLOB_READ_BYTES_MAX } from '../../storage/backend.ts'
@@ -50,7 +50,7 @@ export class Artifacts {
     const before = onceKey === undefined ? undefined : await store.getByKey<RunArtifact>(onceKey)
     if (before !== undefined) return before.value
     this.#checkRoom(stored.value, file.attempt)
-    const blob = blobName(scope, 'artifact', `${runId}-${randomBytes(8).toString('hex')}`)
+    const blob = blobName(scope, 'artifact', `${runId}-${store.newBlobSuffix()}`)
     const hash = createHash('sha256')
     const { sizeBytes } = await store.blobs.put(
       blob,

@@ -16,6 +16,7 @@ import { Automations } from './automations.ts'
 import { Causes } from './causes.ts'
 import { Deletion } from './deletion.ts'
 import { checkPage } from '../schemas/checks.ts'
+import { RemoteChanges } from './remote-changes.ts'
 import type { FunctionRegistry } from './functions.ts'
 import { Logs } from './logs.ts'
 import { Models } from './models.ts'
@@ -34,7 +35,7 @@ import { WaitingRuns } from './waiting-runs.ts'
 
 export interface DomainOptions extends Pick<
   ServiceContext<never>,
-  'graphs' | 'pins' | 'emit' | 'clock' | 'newId' | 'logger'
+  'graphs' | 'pins' | 'emit' | 'clock' | 'environment' | 'newId' | 'logger'
 > {
   readonly backend: NonNullable<ServiceContext<never>['backend']>
   readonly epochs: StoreEpochs
@@ -51,6 +52,7 @@ export class Domain {
   readonly options: DomainOptions
   readonly store: AutomationStore
   readonly signals: RunSignals = new RunSignals()
+  readonly remoteChanges: RemoteChanges
   readonly models: Models
   readonly versions: Versions
   readonly deletion: Deletion
@@ -71,6 +73,7 @@ export class Domain {
     const store = new AutomationStore(options.backend, options)
     const parts = { ...options, store, signals: this.signals }
     this.store = store
+    this.remoteChanges = new RemoteChanges(parts)
     this.models = new Models(parts)
     this.versions = new Versions({ ...parts, models: this.models })
     this.deletion = new Deletion({ ...parts, models: this.models, versions: this.versions })
@@ -78,7 +81,7 @@ export class Domain {
     this.automations = new Automations({ ...parts, models: this.models })
     this.changes = new RunChanges(parts)
     const waiting = new WaitingRuns({ ...parts, changes: this.changes })
-    this.tokens = new RunTokens(store)
+    this.tokens = new RunTokens(store, options.environment)
     this.runs = new Runs({
       ...parts,
       tokens: this.tokens,

@@ -1,3 +1,4 @@
+import type { Environment } from '../../environment.ts'
 import type { LogLine, RunFile } from '../../automation/author/run-data.ts'
 import type { RunBackend } from '../../automation/runtime/run-backend.ts'
 import type { Run } from '../schemas/types.ts'
@@ -21,6 +22,8 @@ export interface RunStart {
   readonly secretTexts: readonly string[]
   /** When the run must have ended, by the service's clock. `cancel` is called then. */
   readonly deadlineMs: number
+  /** Time, timers and randomness for a function in this process. */
+  readonly environment: Environment
 }
 
 /**

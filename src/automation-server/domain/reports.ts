@@ -9,7 +9,7 @@ import type { PreparedAnnotations, Annotations } from './annotations.ts'
 import { checkAttempt, type RunChange, type RunChanges, describeStatus } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
 
-interface Parts extends Pick<DomainParts, 'store' | 'times'> {
+interface Parts extends Pick<DomainParts, 'store'> {
   readonly changes: RunChanges
   readonly annotations: Annotations
   readonly logs: Logs
@@ -71,10 +71,9 @@ export class Reports {
 
   /** The runner is alive. Throws `conflict` for an attempt that was given up. */
   async renewLease(projectId: string, runId: string, attempt: number): Promise<RunStatus> {
-    const { store, times, changes } = this.#parts
-    const { status } = await changes.change(projectId, runId, (run) => {
+    const { status } = await this.#parts.changes.change(projectId, runId, (run) => {
       checkAttempt(run, attempt)
-      return isFinal(run.status) ? undefined : { run: { leaseUntilMs: store.clock.now() + times.leaseMs } }
+      return isFinal(run.status) ? undefined : { run: { leaseBeat: (run.leaseBeat ?? 0) + 1 } }
     })
     return status
   }

@@ -68,7 +68,7 @@ export class RunChanges {
   #changed(before: RunRecord, change: Partial<RunRecord>): RunRecord {
     const after = { ...before, ...change, revision: before.revision + 1 }
     return isFinal(after.status) && !isFinal(before.status)
-      ? { ...after, endedAt: this.#store.nowText(), leaseUntilMs: null }
+      ? { ...after, endedAt: this.#store.nowText(), leaseBeat: null }
       : after
   }
 }

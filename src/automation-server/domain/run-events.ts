@@ -1,9 +1,11 @@
 import { onAbort } from '../../async/abort.ts'
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import type { LogLine } from '../../automation/author/run-data.ts'
 import type { Domain } from './domain.ts'
 import { isFinal, type RunRecord, runView } from './run-record.ts'
+import type { RunAddress } from './run-signals.ts'
 
 /**
  * How much of a run a client has seen: the revision of its record, and the lines of its log. Its text is the id of an
@@ -49,14 +51,15 @@ export function positionText({ revision, lines }: EventPosition): string {
  */
 export async function* runEvents(
   domain: Domain,
-  run: { readonly projectId: string; readonly runId: string },
+  run: RunAddress,
   seen: EventPosition,
   options: { readonly signal: AbortSignal; readonly pollMs: number; readonly heartbeatMs: number },
 ): AsyncGenerator<readonly RunEvent[]> {
-  const change = new ChangeSignal(domain, run.runId, options)
+  const change = new ChangeSignal(domain, run, options)
   let { revision, lines } = seen
   let shown: RunRecord | undefined
-  let quietSinceMs = performance.now()
+  const { environment } = domain.options
+  let quietSinceMs = environment.monotonicMs()
   try {
     while (!change.isOver) {
       const {
@@ -78,12 +81,12 @@ export async function* runEvents(
         revision = record.revision
         yield stateEvents(record, shown, { revision, lines })
         shown = record
-        quietSinceMs = performance.now()
+        quietSinceMs = environment.monotonicMs()
       }
       if (isFinal(record.status)) return
-      if (performance.now() - quietSinceMs >= options.heartbeatMs) {
+      if (environment.monotonicMs() - quietSinceMs >= options.heartbeatMs) {
         yield []
-        quietSinceMs = performance.now()
+        quietSinceMs = environment.monotonicMs()
       }
       await change.happened()
     }
@@ -112,27 +115,29 @@ function stateEvents(record: RunRecord, shown: RunRecord | undefined, position: 
   return changed.map((event, at) => (at === changed.length - 1 ? { ...event, position } : event))
 }
 
-/** Waits for the next change of a run, or for so long that one could have happened in another process. */
+/** Waits for the next change of a run, or for so long that a signal of one may have been missed. */
 class ChangeSignal {
   readonly #stop: () => void
   readonly #signals: readonly AbortSignal[]
   readonly #pollMs: number
+  readonly #environment: Environment
   #isChanged = false
   #wake: () => void = () => undefined
 
   constructor(
-    { signals }: Domain,
-    runId: string,
+    { signals, options: { environment } }: Domain,
+    run: RunAddress,
     { signal, pollMs }: { readonly signal: AbortSignal; readonly pollMs: number },
   ) {
     const changed = (): void => {
       this.#isChanged = true
       this.#wake()
     }
-    const unlisten = signals.listen(runId, changed)
+    const unlisten = signals.listen(run, changed)
     const unregister = onAbort(signal, changed)
     this.#signals = [signal, signals.closing]
     this.#pollMs = pollMs
+    this.#environment = environment
     this.#stop = () => {
       unlisten()
       unregister()
@@ -146,9 +151,9 @@ class ChangeSignal {
   async happened(): Promise<void> {
     if (!this.#isChanged && !this.isOver) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, this.#pollMs)
+        const timer = this.#environment.setTimer(this.#pollMs, resolve)
         this.#wake = () => {
-          clearTimeout(timer)
+          timer.cancel()
           resolve()
         }
       })

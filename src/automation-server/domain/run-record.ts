@@ -16,10 +16,13 @@ export interface RunRecord extends Run {
    * is no longer accepted.
    */
   readonly attempt: number
-  /** When its runner must be heard from at the latest; `null` before it starts. */
-  readonly leaseUntilMs: number | null
-  /** When it must have ended; `null` before it starts. */
-  readonly deadlineMs: number | null
+  /**
+   * The lease of its runner, which raises this number again and again; `null` before it starts and after its end. A
+   * server that has seen the same number for the length of a lease takes the runner for dead.
+   */
+  readonly leaseBeat: number | null
+  /** The epoch of the store in which it was made. */
+  readonly createdEpoch: number
   /** Goes up with every change. */
   readonly revision: number
   /** Of the last report that was taken. */
@@ -37,6 +40,14 @@ const FINAL_RANK = RUN_STATUS_RANK.succeeded
 
 export function isFinal(status: RunStatus): boolean {
   return RUN_STATUS_RANK[status] >= FINAL_RANK
+}
+
+/** Whether it may be started, perhaps once more: its last attempt, if any, reported nothing. */
+export function mayStart(
+  { status, attempt, sequence }: Pick<RunRecord, 'status' | 'attempt' | 'sequence'>,
+  attemptsMax: number,
+): boolean {
+  return status === 'pending' && sequence === 0 && attempt < attemptsMax
 }
 
 /**

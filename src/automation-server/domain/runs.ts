@@ -1,5 +1,6 @@
 import type { Principal } from '../../access/access.ts'
 import { StowageError } from '../../errors.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
 import type { Entry, Expectation } from '../../storage/backend.ts'
 import { projectKey } from '../records/keys.ts'
 import { expectAbsent, type ProjectScope } from '../records/store.ts'
@@ -23,6 +24,7 @@ import type { WaitingMark, WaitingRuns } from './waiting-runs.ts'
 const EXTERNAL_RUNS_MAX = 20
 
 export interface RunsParts extends Pick<DomainParts, 'store' | 'functions' | 'signals' | 'limits' | 'times'> {
+  readonly epochs: StoreEpochs
   readonly tokens: RunTokens
   readonly models: Models
   readonly versions: Versions
@@ -86,18 +88,16 @@ export class Runs {
           'too_many_runs',
           `this automation has ${EXTERNAL_RUNS_MAX} external runs, the limit; wait until some end, or cancel some`,
         )
-      const nowMs = store.clock.now()
-      const deadlineMs = nowMs + times.runMsMax
       const record: RunRecord = {
-        ...this.#newRecord(store.newId(), { ...wanted, triggeredBy: { kind: 'external', runId: null } }),
+        ...(await this.#newRecord(store.newId(), { ...wanted, triggeredBy: { kind: 'external', runId: null } })),
         functionVersion: null,
         status: 'initializing',
         startedAt: store.nowText(),
         attempt: 1,
-        leaseUntilMs: nowMs + times.leaseMs,
-        deadlineMs,
+        leaseBeat: 1,
       }
       const run = await this.#create(scope, record, wanted.inputs)
+      const deadlineMs = store.clock.now() + times.runMsMax
       return { run, token: await tokens.issue({ projectId, runId: run.id, attempt: record.attempt }, deadlineMs) }
     })
   }
@@ -226,7 +226,7 @@ export class Runs {
     const { store, waiting, onPending } = this.#parts
     const run = await waiting.inTurn(wanted.automation.id, async () => {
       await waiting.checkRoom(scope, wanted.automation.id)
-      return this.#create(scope, this.#newRecord(store.newId(), wanted), wanted.inputs)
+      return this.#create(scope, await this.#newRecord(store.newId(), wanted), wanted.inputs)
     })
     onPending()
     return run
@@ -237,7 +237,9 @@ export class Runs {
     await store.retried(async () => {
       if ((await store.get<RunRecord>(scope, 'run', id)) !== undefined) return true
       const { isFree, change } = await causes.next(wanted.version.causeId)
-      const run = isFree ? this.#change(scope, this.#newRecord(id, wanted), wanted.inputs) : { put: [], expect: [] }
+      const run = isFree
+        ? this.#change(scope, await this.#newRecord(id, wanted), wanted.inputs)
+        : { put: [], expect: [] }
       const isDone = await store.commit(scope, {
         put: [...run.put, ...change.put],
         expect: [...run.expect, ...change.expect],
@@ -254,8 +256,8 @@ export class Runs {
     return runView(record)
   }
 
-  #newRecord(id: string, { automation, version, triggeredBy, reach }: NewRun): RunRecord {
-    const { store, functions } = this.#parts
+  async #newRecord(id: string, { automation, version, triggeredBy, reach }: NewRun): Promise<RunRecord> {
+    const { store, functions, epochs } = this.#parts
     return {
       id,
       automationId: automation.id,
@@ -277,8 +279,8 @@ export class Runs {
       endedAt: null,
       chain: [...version.chain.filter((link) => link !== automation.id), automation.id],
       attempt: 0,
-      leaseUntilMs: null,
-      deadlineMs: null,
+      leaseBeat: null,
+      createdEpoch: (await epochs.current()).number,
       causeId: triggeredBy.kind === 'version' ? version.causeId : id,
       reach,
       revision: 1,

@@ -11,7 +11,8 @@ import { RUNS } from './runs.ts'
 
 /** How soon a browser reconnects after a connection broke. */
 const RETRY_MS = 2_000
-const POLL_MS = 1_000
+/** Changes are signaled; a signal is missed only when the storage fails. */
+const POLL_MS = 5_000
 const HEARTBEAT_MS = 15_000
 const BEGINNING = { revision: 0, lines: 0 }
 

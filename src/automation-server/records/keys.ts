@@ -19,7 +19,7 @@ export type ProjectTable =
   | 'artifact'
   | 'once'
   | 'mirror'
-export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key' | 'deleted'
+export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key' | 'deleted' | 'orphan'
 
 export interface Scope {
   readonly projectId: string

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../../environment.ts'
+import { type Clock, timeText } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Change, Entry, Expectation, RecordStore, StorageBackend } from '../../storage/backend.ts'
 import type { Page, PageRequest } from '../schemas/types.ts'
@@ -29,6 +29,7 @@ const PAGE_BYTES_MAX = 4 * 1_048_576
 const ATTEMPTS_MAX = 50
 const TIME_DIGITS = 12
 const ID_DIGITS = 32
+const BLOB_SUFFIX_DIGITS = 16
 
 /** Records of automation on a storage, by project. All state changes are compare-and-set. */
 export class AutomationStore {
@@ -44,14 +45,28 @@ export class AutomationStore {
     this.#newId = parts.newId
   }
 
+  /** The same, as long as `fence` holds: its commits throw `conflict` when another server has taken over. */
+  fencedBy(fence: Expectation): AutomationStore {
+    const { records, blobs, clock } = this
+    return new AutomationStore(
+      { records: fencedRecords(records, fence), blobs, close: () => Promise.resolve() },
+      { clock, newId: this.#newId },
+    )
+  }
+
   /** 32 hex digits: the time first, so that ids sort by age, not before `after`; then randomness. */
   newId(after?: string): string {
     const earliest = after === undefined ? 0 : Number.parseInt(after.slice(0, TIME_DIGITS), 16) + 1
     return timedId(Math.max(this.clock.now(), earliest), this.#newId())
   }
 
+  /** 16 random hex digits, for the name of a blob. */
+  newBlobSuffix(): string {
+    return this.#newId().slice(-BLOB_SUFFIX_DIGITS)
+  }
+
   nowText(): string {
-    return new Date(this.clock.now()).toISOString()
+    return timeText(this.clock.now())
   }
 
   /** The project, for reading; `undefined` if automation holds nothing of it. */
@@ -60,6 +75,16 @@ export class AutomationStore {
     return head === undefined || head.removed
       ? undefined
       : { projectId, generation: head.generation, head: expectation }
+  }
+
+  /** The projects among these that automation holds something of, for reading. */
+  async scopes(projectIds: ReadonlySet<string>): Promise<ReadonlyMap<string, Scope>> {
+    const ids = [...projectIds]
+    const heads = await this.getMany<Head>(ids.map((id) => globalKey('head', id)))
+    const scopes = new Map<string, Scope>()
+    for (const [at, head] of heads.entries())
+      if (head?.removed === false) scopes.set(ids[at], { projectId: ids[at], generation: head.generation })
+    return scopes
   }
 
   /** The project, for writing; it is created if it does not exist. */
@@ -197,6 +222,23 @@ export function expectSame({ key, bytes }: Stored<unknown>): Expectation {
 
 export function expectAbsent(key: Uint8Array): Expectation {
   return { key, value: undefined }
+}
+
+function fencedRecords(records: RecordStore, fence: Expectation): RecordStore {
+  return {
+    limits: records.limits,
+    getMany: (keys, options) => records.getMany(keys, options),
+    range: (bounds, options) => records.range(bounds, options),
+    insertMany: (entries, options) => records.insertMany(entries, options),
+    commit: async (change, options) => {
+      const { expect = [] } = change
+      const result = await records.commit({ ...change, expect: [...expect, fence] }, options)
+      if (!result.ok && result.conflicts.some(({ index }) => index === expect.length))
+        throw new StowageError('conflict', 'another server does this work now')
+      return result
+    },
+    close: () => Promise.resolve(),
+  }
 }
 
 function keyBelow(prefix: Uint8Array, name: string): Uint8Array {

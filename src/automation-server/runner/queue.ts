@@ -2,19 +2,21 @@ import { orAborted } from '../../async/abort.ts'
 import { SecretRedactor } from '../../automation/runtime/run/secret-redactor.ts'
 import { outsideRun } from '../../automation/runtime/run/failures.ts'
 import { describeThrown } from '../../automation/runtime/run/texts.ts'
+import type { Timer } from '../../environment.ts'
 import type { ServiceContext } from '../../service/extension.ts'
 import { StowageError } from '../../errors.ts'
 import type { Domain } from '../domain/domain.ts'
-import { isFinal, isWaiting, type RunRecord, runView } from '../domain/run-record.ts'
+import { mayStart, type RunRecord, runView } from '../domain/run-record.ts'
 import { embeddedRunBackend } from './embedded-backend.ts'
 import type { RunHandle, RunStart, StopReason } from '../domain/executor.ts'
-import type { RunTimes } from '../domain/options.ts'
 import { isGone, RunWatch } from './run-watch.ts'
+import type { RunSightings } from './run-sightings.ts'
 import type { ActiveRuns, ActiveRun } from '../domain/active-runs.ts'
 
 export interface QueueOptions {
   readonly domain: Domain
   readonly active: ActiveRuns
+  readonly sightings: RunSightings
   readonly fetch: ServiceContext<never>['fetch']
   readonly logger: ServiceContext<never>['logger']
   /** The address of the service for functions that run elsewhere. */
@@ -106,12 +108,13 @@ export class RunQueue {
 
   /** Resolves when nothing runs, and in that time at the latest. */
   async #settled(withinMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
+    const { environment } = this.#options.domain.options
+    let timer: Timer | undefined
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, withinMs)
+      timer = environment.setTimer(withinMs, resolve)
     })
     await Promise.race([Promise.all([...this.#running.values()].map(({ done }) => done)), late])
-    clearTimeout(timer)
+    timer?.cancel()
   }
 
   async #take(): Promise<void> {
@@ -131,15 +134,11 @@ export class RunQueue {
 
   /** Pending, without a living runner, not too old, and of a function that this process has. */
   #isFree(run: RunRecord): boolean {
-    const { domain, attemptsMax } = this.#options
-    const { status, leaseUntilMs, functionId, attempt } = run
-    const nowMs = domain.store.clock.now()
-    const isLeft = status === 'pending' && (leaseUntilMs === null || leaseUntilMs <= nowMs) && attempt < attemptsMax
-    return (
-      isLeft &&
-      isOverdue(run, nowMs, domain.options.times) !== 'age' &&
-      domain.options.functions.find(functionId) !== undefined
-    )
+    const { domain, attemptsMax, sightings } = this.#options
+    const { leaseBeat, functionId } = run
+    if (!mayStart(run, attemptsMax)) return false
+    const isLeft = sightings.overdue(run) === (leaseBeat === null ? undefined : 'lease')
+    return isLeft && domain.options.functions.find(functionId) !== undefined
   }
 
   async #takeUp({ projectId, run: { id } }: ActiveRun, url: string): Promise<void> {
@@ -147,8 +146,6 @@ export class RunQueue {
     let isMine = false
     const run = await domain.changes.change(projectId, id, (run) => {
       isMine = this.#isFree(run)
-      const nowMs = domain.store.clock.now()
-      const { leaseMs, runMsMax } = domain.options.times
       const functionVersion = domain.options.functions.get(run.functionId).view.version
       return isMine
         ? {
@@ -156,8 +153,7 @@ export class RunQueue {
               attempt: run.attempt + 1,
               sequence: 0,
               functionVersion,
-              leaseUntilMs: nowMs + leaseMs,
-              deadlineMs: nowMs + runMsMax,
+              leaseBeat: (run.leaseBeat ?? 0) + 1,
               startedAt: domain.store.nowText(),
             },
           }
@@ -211,16 +207,18 @@ export class RunQueue {
 
   async #startOf(projectId: string, run: RunRecord, url: string): Promise<RunStart> {
     const { domain, fetch } = this.#options
+    const { environment } = domain.options
     const { scope } = await domain.changes.found(projectId, run.id)
     const kept = await domain.runs.inputs(scope, run.id)
     const functionInputs = domain.options.secrets.open(kept, { projectId, automationId: run.automationId })
-    const deadlineMs = run.deadlineMs ?? domain.store.clock.now() + domain.options.times.runMsMax
+    const deadlineMs = domain.store.clock.now() + domain.options.times.runMsMax
     const token = await domain.tokens.issue({ projectId, runId: run.id, attempt: run.attempt }, deadlineMs)
     const { id, automationId, modelId, versionId } = run
     return {
       projectId,
       run: runView(run),
       deadlineMs,
+      environment,
       addLogs: (lines) => domain.reports.addLogs(projectId, id, lines),
       secretTexts: [
         token,
@@ -243,22 +241,6 @@ export class RunQueue {
       backend: embeddedRunBackend(domain, { projectId, run, token, url, fetch }),
     }
   }
-}
-
-/**
- * Whether a run may be lost: nothing started it in time, nothing renewed its lease, or it is still running past its
- * deadline.
- */
-export function isOverdue(
-  run: RunRecord,
-  nowMs: number,
-  { pendingMsMax }: Pick<RunTimes, 'pendingMsMax'>,
-): 'age' | 'lease' | 'deadline' | undefined {
-  const { status, leaseUntilMs, deadlineMs, createdAt } = run
-  if (isFinal(status)) return undefined
-  if (isWaiting(run)) return Date.parse(createdAt) + pendingMsMax <= nowMs ? 'age' : undefined
-  if (deadlineMs !== null && deadlineMs <= nowMs) return 'deadline'
-  return leaseUntilMs !== null && leaseUntilMs <= nowMs ? 'lease' : undefined
 }
 
 /** Asks a run to stop, also one that is just about to begin. */

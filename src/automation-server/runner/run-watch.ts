@@ -1,3 +1,4 @@
+import type { Environment, Timer } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { Domain } from '../domain/domain.ts'
 import { isFinal, type RunRecord } from '../domain/run-record.ts'
@@ -18,34 +19,45 @@ const LINGER_MS = 10_000
 /** Looks after a run in this process: renews its lease, and tells its function when to stop. */
 export class RunWatch {
   readonly #watched: WatchedRun
-  readonly #beat: NodeJS.Timeout
-  readonly #limit: NodeJS.Timeout
+  readonly #environment: Environment
+  readonly #beatIntervalMs: number
+  readonly #limit: Timer
   readonly #unlisten: () => void
-  #lingering: NodeJS.Timeout | undefined
+  #beat: Timer
+  #lingering: Timer | undefined
   #isOver = false
 
   constructor(watched: WatchedRun) {
     const { domain, projectId, run, handle } = watched
     const { leaseMs, runMsMax } = domain.options.times
     this.#watched = watched
-    this.#beat = setInterval(() => void this.#renew(), Math.ceil(leaseMs / RENEWALS_IN_LEASE))
-    this.#limit = setTimeout(() => {
+    this.#environment = domain.options.environment
+    this.#beatIntervalMs = Math.ceil(leaseMs / RENEWALS_IN_LEASE)
+    this.#beat = this.#nextBeat()
+    this.#limit = this.#environment.setTimer(runMsMax, () => {
       void domain.reports
         .end(projectId, run, 'timeout', `the run took longer than ${runMsMax} ms`)
         .catch(() => undefined)
       handle.cancel('timeout')
-    }, runMsMax)
-    this.#unlisten = domain.signals.listen(run.id, () => void this.#look())
+    })
+    this.#unlisten = domain.signals.listen({ projectId, runId: run.id }, () => void this.#look())
     // Events since the start were reported to nobody.
     void this.#look()
   }
 
   end(): void {
     this.#isOver = true
-    clearInterval(this.#beat)
-    clearTimeout(this.#limit)
-    clearTimeout(this.#lingering)
+    this.#beat.cancel()
+    this.#limit.cancel()
+    this.#lingering?.cancel()
     this.#unlisten()
+  }
+
+  #nextBeat(): Timer {
+    return this.#environment.setTimer(this.#beatIntervalMs, () => {
+      this.#beat = this.#nextBeat()
+      void this.#renew()
+    })
   }
 
   async #renew(): Promise<void> {
@@ -63,7 +75,8 @@ export class RunWatch {
     try {
       const status = await statusOf()
       if (status === 'canceled' || status === 'timeout') this.#stop(status)
-      else if (isFinal(status) && !this.#isOver) this.#lingering ??= setTimeout(() => this.#stop('ended'), LINGER_MS)
+      else if (isFinal(status) && !this.#isOver)
+        this.#lingering ??= this.#environment.setTimer(LINGER_MS, () => this.#stop('ended'))
     } catch (error) {
       if (isGone(error) || (error instanceof StowageError && error.code === 'conflict')) this.#stop('lost')
     }

@@ -13,6 +13,8 @@ export type {
   NewPin,
   Pin,
   ProjectUsage,
+  PruneRequest,
+  PruneResult,
   RetentionRule,
   RootUsage,
   Run,
@@ -21,7 +23,7 @@ export type {
   RunProgress,
   Version,
 } from '../../client/resources/wire-types.ts'
-export type { UnreferencedObject } from '../../client/resources/upkeep-wire-types.ts'
+export type { UnreferencedObject } from '../../object/upkeep-wire-types.ts'
 export type {
   Automation,
   AutomationChange,
@@ -31,8 +33,6 @@ export type {
   NewAutomation,
   NewModel,
   RunDetails,
-  PruneRequest,
-  PruneResult,
   VersionChange,
 } from './wire-types.ts'
 

@@ -1,14 +1,6 @@
 import type { InputsSchema } from '../../automation/author/inputs/schema.ts'
 import type { JsonObject } from '../../automation/author/json.ts'
-import type {
-  RunStatus,
-  RetentionRule,
-  Version,
-  CreatedVersion,
-  RunArtifact,
-  Run,
-  Pin,
-} from '../../client/resources/wire-types.ts'
+import type { RunStatus, CreatedVersion, RunArtifact, Run, Pin } from '../../client/resources/wire-types.ts'
 
 /* Generated from the shapes of the wire (`src/openapi/description/shape.ts`): run `npm run schemas`. */
 
@@ -22,24 +14,6 @@ export interface NewModel {
 export interface VersionChange {
   /** Whether no retention rule deletes it. */
   readonly kept?: boolean
-}
-
-/** Which versions to delete: those that the rule does not keep; that of the model by default. */
-export interface PruneRequest {
-  /** `true` lists the versions that would be deleted, and deletes nothing. */
-  readonly dryRun?: boolean
-  /** The rule to apply; that of the model by default. */
-  readonly retention?: RetentionRule
-}
-
-/** Versions that were deleted, or would be. */
-export interface PruneResult {
-  /** Whether nothing was deleted. */
-  readonly dryRun: boolean
-  /** The versions, the newest first. */
-  readonly versions: readonly Version[]
-  /** Whether more are to be deleted than one call does. */
-  readonly hasMore: boolean
 }
 
 /** A version that a run creates. `projectId` is the project of the run by default. */

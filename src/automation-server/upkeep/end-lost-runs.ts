@@ -1,12 +1,13 @@
 import { quoted } from '../../object/id.ts'
 import type { ActiveRuns } from '../domain/active-runs.ts'
 import type { Domain } from '../domain/domain.ts'
-import type { RunRecord } from '../domain/run-record.ts'
-import { isOverdue } from '../runner/queue.ts'
+import { mayStart, type RunRecord } from '../domain/run-record.ts'
+import type { Overdue, RunSightings } from '../runner/run-sightings.ts'
 
 export interface SweepParts {
   readonly domain: Domain
   readonly active: ActiveRuns
+  readonly sightings: RunSightings
   readonly attemptsMax: number
   /** Runs at a time in this process. */
   readonly concurrency: number
@@ -19,26 +20,24 @@ export interface SweepParts {
  * started again, within `attemptsMax`.
  */
 export async function endLostRuns(parts: SweepParts, signal: AbortSignal): Promise<void> {
-  const { domain, active, attemptsMax, isHeldHere } = parts
-  const { clock } = domain.store
-  const { times } = domain.options
+  const { domain, active, sightings, attemptsMax, isHeldHere } = parts
+  const epoch = await domain.options.epochs.current()
+  const found = new Set<string>()
   for await (const { projectId, run } of active.all(signal)) {
     signal.throwIfAborted()
-    const overdue = isOverdue(run, clock.now(), times)
-    if (
-      overdue === undefined ||
-      (overdue === 'lease' && (isHeldHere(run.id) || (run.status === 'pending' && run.attempt < attemptsMax)))
-    )
-      continue
+    found.add(run.id)
+    const overdue = sightings.overdue(run, epoch)
+    if (overdue === undefined || (overdue === 'lease' && (isHeldHere(run.id) || mayStart(run, attemptsMax)))) continue
     await domain.changes.change(projectId, run.id, (current) => {
-      const why = isOverdue(current, clock.now(), times)
+      const why = sightings.overdue(current, epoch)
       return why === undefined ? undefined : { run: { status: 'timeout', message: wordsOn(why, current, parts) } }
     })
   }
+  sightings.keepOnly(found)
 }
 
 function wordsOn(
-  why: NonNullable<ReturnType<typeof isOverdue>>,
+  why: Overdue,
   { functionId, triggeredBy }: RunRecord,
   {
     domain: {

@@ -19,9 +19,13 @@ import type { RunGarbage } from './expire-runs.ts'
 import { blobsOfProject, generationOfBlob } from './named-blobs.ts'
 import { scopesOf } from './project-scopes.ts'
 
-/** Blobs that no record names are kept this long: the commit that names one may be on its way. */
 const ORPHAN_GRACE_MS = 60 * 60_000
 const REMOVALS_AT_ONCE = 24
+/** Since when a blob has had no name. */
+interface OrphanMark {
+  readonly epoch: number
+}
+
 /** Tables whose keys go on with the run. */
 const TABLES_OF_RUN: readonly ProjectTable[] = ['inputs', 'annotation', 'log', 'final', 'once']
 
@@ -47,33 +51,60 @@ export async function expireCauses(store: AutomationStore, olderThanMs: number, 
   }
 }
 
+/** When a blob is an orphan: it has had no name for so many epochs, and now is this one. */
+export interface OrphanAge {
+  readonly epoch: number
+  readonly graceEpochs: number
+}
+
 /**
- * Removes blobs that no record names: uploads that failed or were cut off before their commit. Only of projects that
- * have a record.
+ * A run may name its blobs as long as it lasts, and they are no orphans before. It ends by the clocks of the servers that
+ * see it, so an hour more.
  */
-export async function sweepOrphans(store: AutomationStore, signal: AbortSignal): Promise<void> {
-  const olderThanMs = store.clock.now() - ORPHAN_GRACE_MS
+export function orphanAge({ number, epochMs }: { number: number; epochMs: number }, runMsMax: number): OrphanAge {
+  return { epoch: number, graceEpochs: Math.ceil((runMsMax + ORPHAN_GRACE_MS) / epochMs) + 1 }
+}
+
+/**
+ * Marks blobs that no record names, and removes those whose marks are old: of uploads that failed or were cut off before
+ * their commit. Only of projects that have a record.
+ */
+export async function sweepOrphans(store: AutomationStore, age: OrphanAge, signal: AbortSignal): Promise<void> {
   const errors = new ErrorCollector()
   for await (const scope of scopesOf(store, signal, true))
-    await errors.attempt(() => sweepOrphansOf(store, scope, olderThanMs, signal))
+    await errors.attempt(() => sweepOrphansOf(store, scope, age, signal))
   errors.check()
 }
 
 async function sweepOrphansOf(
   store: AutomationStore,
   scope: ProjectScope,
-  olderThanMs: number,
+  { epoch, graceEpochs }: OrphanAge,
   signal: AbortSignal,
 ): Promise<void> {
-  const old = new Set<string>()
+  const unnamed = new Set<string>()
   for await (const batch of store.blobs.list(blobFolder(scope.projectId), { signal })) {
-    for (const { name, modifiedAtMs } of batch)
-      if (modifiedAtMs < olderThanMs && generationOfBlob(name) <= scope.generation) old.add(name)
+    for (const { name } of batch) if (generationOfBlob(name) <= scope.generation) unnamed.add(name)
   }
-  if (old.size === 0) return
-  for await (const { name } of blobsOfProject(store, scope, signal)) old.delete(name)
+  if (unnamed.size > 0) for await (const { name } of blobsOfProject(store, scope, signal)) unnamed.delete(name)
+  const due: string[] = []
+  const done: Uint8Array[] = []
+  for await (const entries of store.records.range(boundsOf(globalKey('orphan', scope.projectId)), { signal })) {
+    for (const { key, value } of entries) {
+      const name = partsOf(key)[3]
+      const isDue = decodeRecord<OrphanMark>(key, value).epoch + graceEpochs <= epoch
+      if (isDue && unnamed.has(name)) due.push(name)
+      if (isDue || !unnamed.has(name)) done.push(key)
+      unnamed.delete(name)
+    }
+  }
   signal.throwIfAborted()
-  await store.blobs.remove([...old])
+  const marks = [...unnamed].map((name) =>
+    store.entry(globalKey('orphan', scope.projectId, name), { epoch } satisfies OrphanMark),
+  )
+  if (marks.length > 0) await store.records.insertMany(marks)
+  await store.blobs.remove(due)
+  await removeKeys(store, done)
 }
 
 async function sweepMarked(store: AutomationStore, { key, value }: Entry, signal: AbortSignal): Promise<void> {

@@ -7,13 +7,13 @@ import { ClientError, type ClientOptions, createClient, type Project, type Retry
 import { Connection } from '../../client/http/connection.ts'
 import { RetryPolicy } from '../../client/http/retry.ts'
 import type { ProjectAddress } from '../../archive/remote.ts'
-import { openAccess } from '../../access/open.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import { StoppedError } from '../common/exit.ts'
 import { durationSecondsOrNone, folderName } from '../common/options.ts'
 import { signalToStop } from '../common/signals.ts'
 import { withExistingStorage } from '../common/storage.ts'
+import { withServiceOver } from './in-process.ts'
 import { RemoteModels } from './models.ts'
 import { lineProgress, NO_PROGRESS, openProgress, type Progress, type Wait } from './progress.ts'
 import { printable } from '../common/format.ts'
@@ -186,29 +186,7 @@ function reasonOf({ code, isAnswered, statusCode, cause }: ClientError): string 
 
 /** The service runs in this process and is called without a network. */
 export async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
-  const { archives } = await import('../../archive/server/archives.ts')
-  const { automation } = await import('../../automation-server/index.ts')
-  const { storedSecretKeys } = await import('../../automation-server/secret-keys.ts')
-  const { createObjectService } = await import('../../service/service.ts')
-  await withExistingStorage(folder, async (backend) => {
-    const service = createObjectService({
-      backend,
-      access: openAccess(),
-      extensions: [
-        automation(),
-        archives({ secretKeys: storedSecretKeys(folderCredentials(folder)), secretRecipients: 'any' }),
-      ],
-    })
-    try {
-      await use({
-        url: 'http://folder.invalid',
-        token: undefined,
-        fetch: (url, init) => service.fetch(new Request(url, init)),
-      })
-    } finally {
-      await service.close()
-    }
-  })
+  await withExistingStorage(folder, (backend) => withServiceOver(backend, folderCredentials(folder), use))
 }
 
 export function checkedUrl(url: string): string {

@@ -14,7 +14,7 @@ import {
   withProjects,
 } from '../client/connect.ts'
 import type { Progress } from '../client/progress.ts'
-import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { EXIT, FindingsError, UPKEEP_EXIT_HELP } from '../common/exit.ts'
 import { formatBytes, formatCount, printable } from '../common/format.ts'
 import { durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -31,9 +31,10 @@ Condemns the objects that no version, no pin and no object younger than --older-
 restored with --undo; a run after --undo-within frees them for good, and "stowage compact" gives their space back.
 Without --project, all projects are collected that the token may write. A project with neither a version nor a pin is
 never collected: "stowage ls --unreferenced" lists its objects, and chosen ones are collected by their ids.
-Ages are counted in the time in which a server runs.
+Ages are counted in the time in which a server runs, in steps of ten minutes. Objects uploaded in the last 20
+minutes may stay even with --older-than 0.
 ${CONNECT_HELP}
-${TRANSFER_EXIT_HELP}`
+${UPKEEP_EXIT_HELP}`
 
 interface CollectOptions extends ConnectOptions {
   readonly dryRun?: boolean
@@ -50,9 +51,10 @@ export function collectCommand(): Command {
   return addConnectOptions(command)
     .addOption(new Option('--dry-run', 'print what would happen, and change nothing'))
     .addOption(
-      new Option('--older-than <duration>', 'keep younger objects: 12h, 30d (default: 14d)').argParser(
-        durationSecondsOrNone,
-      ),
+      new Option(
+        '--older-than <duration>',
+        'keep younger objects: 12h, 30d (default: 14d; for chosen objects 10m)',
+      ).argParser(durationSecondsOrNone),
     )
     .addOption(
       new Option(
@@ -71,6 +73,7 @@ async function collect(ids: readonly string[], options: CollectOptions, command:
     return command.error('--project is missing: name the project of the objects, or set STOWAGE_PROJECT')
   if (ids.length > 0 && (options.undo === true || options.undoWithin !== undefined))
     return command.error('--undo and --undo-within are for whole projects; leave out the ids')
+  let isDamaged = false
   await withProjects(options, command, async (connected) => {
     const { project } = connected
     const progress = await connected.openProgress()
@@ -78,11 +81,16 @@ async function collect(ids: readonly string[], options: CollectOptions, command:
     try {
       if (options.undo === true) printRestored(project.id, await project.upkeep.restoreCollected(settings), options)
       else if (ids.length > 0) printChosen(project.id, await project.upkeep.collectObjects(ids, settings), options)
-      else printCollected(project.id, await project.upkeep.collect({ ...settings, ...undoOf(options) }), options)
+      else {
+        const report = await project.upkeep.collect({ ...settings, ...undoOf(options) })
+        isDamaged ||= report.skipped === 'damaged'
+        printCollected(project.id, report, options)
+      }
     } finally {
       progress.stop()
     }
   })
+  if (isDamaged) throw new FindingsError(EXIT.damage)
 }
 
 function requestOf({ dryRun, olderThan }: CollectOptions): {
@@ -118,7 +126,7 @@ function printCollected(projectId: string, report: RemoteCollectionReport, { jso
   tell(`${dryRun ? 'would free' : 'freed'} ${amountText(freed)}${causesText(freed)}`)
   if (revived.objects > 0) tell(`${amountText(revived)} restored: a version or a pin leads to them again`)
   if (restorable.objects > 0) tell(`${amountText(restorable)} condemned earlier can be restored with --undo`)
-  if (young.objects > 0) tell(`${amountText(young)} too young`)
+  if (young.objects > 0) tell(`${amountText(young)} kept: younger than --older-than`)
   const { replaced } = condemned.byCause
   if (replaced.objects > 0) tell(`${formatBytes(replaced.storedBytes)} in replaced lines: "stowage compact" frees them`)
 }
@@ -129,7 +137,9 @@ function printChosen(projectId: string, report: RemoteChosenReport, { json, dryR
   printLine(`${printable(projectId)}: ${dryRun ? 'would condemn' : 'condemned'} ${amountText(condemned)}`)
   if (missing > 0) printLine(`${formatCount(missing, 'object')} not held`)
   if (kept > 0) {
-    printLine(`${formatCount(kept, 'object')} kept: in use by a version, a pin or another object, or too young`)
+    printLine(
+      `${formatCount(kept, 'object')} kept: in use by a version, a pin or another object, or younger than --older-than`,
+    )
     for (const id of keptIds) printLine(`  ${printable(id)}`)
   }
 }

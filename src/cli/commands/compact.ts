@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import type { RemoteCompactionReport } from '../../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProjects } from '../client/connect.ts'
-import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { EXIT, FindingsError, UPKEEP_EXIT_HELP } from '../common/exit.ts'
 import { formatBytes, formatCount, printable } from '../common/format.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -16,7 +16,7 @@ Merges small packs, and packs with many freed objects. Uploads and downloads con
 removed a day later, when no download can read them any more. A server compacts by itself: "stowage serve --help".
 Without --project, all projects are compacted that the token may write.
 ${CONNECT_HELP}
-${TRANSFER_EXIT_HELP}`
+${UPKEEP_EXIT_HELP}`
 
 interface CompactOptions extends ConnectOptions {
   readonly all?: boolean
@@ -34,6 +34,7 @@ export function compactCommand(): Command {
 }
 
 async function compact(options: CompactOptions, command: Command): Promise<void> {
+  let damagedPacks = 0
   await withProjects(options, command, async ({ project, signal, openProgress }) => {
     const progress = await openProgress()
     try {
@@ -47,16 +48,19 @@ async function compact(options: CompactOptions, command: Command): Promise<void>
             text: `${printable(project.id)}: ${formatCount(merges, 'merge')}`,
           }),
       })
+      damagedPacks += report.damagedPacks
       print(project.id, report, options)
     } finally {
       progress.stop()
     }
   })
+  if (damagedPacks > 0) throw new FindingsError(EXIT.damage)
 }
 
-function print(projectId: string, report: RemoteCompactionReport, { json }: CompactOptions): void {
+function print(projectId: string, report: RemoteCompactionReport, { json, data }: CompactOptions): void {
   if (json === true) return printJson({ project: projectId, ...report })
   const { merges, packsBefore, packsAfter, storedBytesBefore, storedBytesAfter, retiredBytes, stopped } = report
+  const { damagedPacks, damaged } = report
   const tell = (text: string): void => printLine(`${printable(projectId)}: ${text}`)
   if (merges === 0) tell(`nothing to merge: ${formatCount(packsAfter, 'pack')}, ${formatBytes(storedBytesAfter)}`)
   else
@@ -65,4 +69,9 @@ function print(projectId: string, report: RemoteCompactionReport, { json }: Comp
     )
   if (retiredBytes > 0) tell(`${formatBytes(retiredBytes)} of replaced packs leave the disk within a day`)
   if (stopped === 'storageFull') tell('stopped: the storage is full')
+  for (const { packId, message } of damaged)
+    tell(`pack ${packId} is damaged, so it was not merged: ${printable(message)}`)
+  if (damagedPacks > damaged.length) tell(formatCount(damagedPacks - damaged.length, 'more damaged pack'))
+  const next = data === undefined ? 'stop the server and run "stowage check"' : `run "stowage check --data ${data}"`
+  if (damagedPacks > 0) tell(`to see what is affected, ${next}`)
 }

@@ -38,7 +38,9 @@ export function duCommand(): Command {
         if (options.json === true) return printJson(usage)
         if (nameOrId !== undefined) return printVersions(usage, (await models.get(nameOrId, { deleted: true })).id)
         const names = new Map<string, string>()
-        for await (const page of models.list({ deleted: true })) for (const { id, name } of page) names.set(id, name)
+        for await (const page of models.list({ deleted: true }))
+          for (const { id, name, deletedAt } of page) names.set(id, deletedAt === null ? name : `${name}  (deleted)`)
+        for (const { id, name } of await project.pins.list({ signal })) if (name !== null) names.set(id, name)
         printProject(usage, names)
       }),
     )
@@ -52,8 +54,10 @@ function printProject(usage: RemoteUsage, names: ReadonlyMap<string, string>): v
   printLine(`${formatCount(unreferencedObjects, 'object')} unreferenced, ${formatBytes(unreferencedJsonBytes)} of JSON`)
   printLine(row('model or pin', HEAD))
   for (const { modelId, ...share } of models) printLine(row(modelId, cells(share), printable(names.get(modelId) ?? '')))
-  for (const { id, rootObjectId, ...share } of roots.filter(({ kind }) => kind !== 'version'))
-    printLine(row(id, cells(share), `pin of ${printable(rootObjectId)}`))
+  for (const { id, rootObjectId, ...share } of roots.filter(({ kind }) => kind !== 'version')) {
+    const name = names.get(id)
+    printLine(row(id, cells(share), printable(`pin of ${rootObjectId}${name === undefined ? '' : `  ${name}`}`)))
+  }
 }
 
 function printVersions({ roots }: RemoteUsage, modelId: string): void {

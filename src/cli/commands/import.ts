@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { fileText, jsonOption } from '../common/options.ts'
@@ -11,8 +14,8 @@ Examples:
   stowage import monday.tar tuesday.tar --project demo      a full archive and the incremental ones after it
   stowage import demo.tar --check                           compare the file with its checksums, and send nothing
 
-Files are verified before anything is sent. Objects come first, then models, versions, automations and runs under their
-own ids. Run a stopped import again to continue it: it sends only missing data. It adds and updates, and deletes nothing.
+Files are verified before anything is sent. Objects come first, then pins, models, versions, automations and runs under
+their own ids. Run a stopped import again to continue it: it sends only missing data. It adds and updates, and deletes nothing.
 Imported versions start no automation.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
@@ -42,6 +45,8 @@ export function importCommand(): Command {
 }
 
 async function importProject(files: readonly string[], options: ImportOptions, command: Command): Promise<void> {
+  const absent = files.find((file) => !existsSync(file))
+  if (absent !== undefined) throw new StowageError('invalid_request', `there is no file ${quoted(absent)}`)
   const { importFiles, verifyFiles } = await import('../../archive/index.ts')
   if (options.check === true) {
     const manifests = await verifyFiles(files)
@@ -59,11 +64,15 @@ async function importProject(files: readonly string[], options: ImportOptions, c
         progress.update({ done: objects, total: undefined, text: `${formatCount(objects, 'object')}, ${sent} new` }),
     })
     progress.stop()
-    const { objects, sent, differing, records } = result
+    const { objects, sent, differing, records, disabledAutomations } = result
     if (options.json === true) printJson(result)
     else
       printNote(
-        `imported ${formatCount(objects, 'object')}, ${sent.toLocaleString('en-US')} of them new; of models, versions, automations and runs ${records.created} new, ${records.updated} changed`,
+        `imported ${formatCount(objects, 'object')}, ${sent.toLocaleString('en-US')} of them new; of pins, models, versions, automations and runs ${records.created} new, ${records.updated} changed`,
+      )
+    if (disabledAutomations.length > 0)
+      printNote(
+        `${formatCount(disabledAutomations.length, 'automation')} disabled, because secrets were left out. Set the secrets and choose "Active" on the page of each, or send both with PATCH api/v1/projects/${remote.projectId}/automations/<id>: ${disabledAutomations.join(', ')}`,
       )
     if (differing === 0) return
     printNote(

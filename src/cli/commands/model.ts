@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { projectCommand } from '../client/project-command.ts'
+import { ruleOf, type RuleOptions, ruleOptions, ruleWords } from '../client/retention.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
@@ -11,6 +12,8 @@ Examples:
   stowage model list --url http://127.0.0.1:8642 --project demo --token-file token.txt
   stowage model create 'Town hall'                          with STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN set
   MODEL=$(stowage model create 'Town hall')                 stdout has only the id
+  stowage model retention 'Town hall' --keep-last 20 --keep-daily 90
+  stowage model retention 'Town hall'                       shows the rule; --none removes it
   stowage model delete 'Town hall'                          can be undone for 14 days by default
   stowage model restore 'Town hall'
 
@@ -22,12 +25,21 @@ interface ListOptions extends ConnectOptions {
   readonly deleted?: boolean
 }
 
+interface RetentionOptions extends ConnectOptions, RuleOptions {
+  readonly none?: boolean
+}
+
+const RULE_NAMES = ['keepLast', 'keepDaily', 'keepAll']
+
 export function modelCommand(): Command {
   return new Command('model')
-    .summary('list, make, delete and restore models')
-    .description('List, make, delete and restore models: named series of versions.')
+    .summary('list, make, delete and restore models; set their retention rules')
+    .description(
+      'List, make, delete and restore models, which are named series of versions, and set their retention rules.',
+    )
     .addCommand(listCommand())
     .addCommand(createCommand())
+    .addCommand(retentionCommand())
     .addCommand(deleteCommand())
     .addCommand(restoreCommand())
     .addHelpText('after', EXAMPLES)
@@ -67,6 +79,32 @@ function createCommand(): Command {
         printLine(model.id)
       }),
     )
+}
+
+function retentionCommand(): Command {
+  const command = projectCommand(
+    'retention',
+    'show or set the retention rule of a model',
+    'Show the retention rule of a model, or replace it. A version stays if one of the options keeps it. The latest version, pinned ones and those that are marked as kept always stay. The server deletes the others once a day; they can be restored for 14 days by default.',
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .addOption(new Option('--none', 'remove the rule: every version is kept').conflicts(RULE_NAMES))
+    .addOption(jsonOption('print the model'))
+    .action((nameOrId: string, options: RetentionOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const found = await models.get(nameOrId)
+        const retention = options.none === true ? null : ruleOf(options)
+        const model = retention === undefined ? found : await models.change(found, { retention })
+        if (options.json === true) return printJson(model)
+        printLine(ruleWords(model.retention))
+        if (retention !== undefined && retention !== null)
+          printNote(
+            `applied once a day; "stowage version prune ${model.id} --dry-run" shows what the rule would delete now`,
+          )
+      }),
+    )
+  for (const option of ruleOptions()) command.addOption(option)
+  return command
 }
 
 function deleteCommand(): Command {

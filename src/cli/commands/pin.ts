@@ -58,18 +58,16 @@ function listCommand(): Command {
   return projectCommand(
     'list',
     'show the pins of a project',
-    'Show the pins of a project, the oldest first: id, end, root, name.',
+    'Show the pins of a project, the oldest first: id, end, root, name, reason.',
   )
     .addOption(jsonOption('print one JSON object a line'))
     .action((options: ConnectOptions, command: Command) =>
       withProject(options, command, async ({ project, signal }) => {
         for (const pin of await project.pins.list({ signal })) {
-          const { id, endsAt, rootObjectId, name } = pin
+          const { id, endsAt, rootObjectId, name, reason } = pin
+          const words = [name, reason].flatMap((text) => (text === null ? [] : [`  ${printable(text)}`])).join('')
           if (options.json === true) printJson(pin)
-          else
-            printLine(
-              `${id}  ${(endsAt ?? 'no end').padEnd(24)}  ${printable(rootObjectId)}  ${printable(name ?? '')}`.trimEnd(),
-            )
+          else printLine(`${id}  ${(endsAt ?? 'no end').padEnd(24)}  ${printable(rootObjectId)}${words}`)
         }
       }),
     )

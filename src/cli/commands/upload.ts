@@ -39,6 +39,7 @@ interface UploadCommandOptions extends ConnectOptions {
   readonly concurrency: number
   readonly batchBytes: number
   readonly sendAll?: boolean
+  readonly gzip?: boolean
   readonly roots: boolean
   /** By its name or id. */
   readonly model?: string
@@ -65,6 +66,7 @@ export function uploadCommand(): Command {
       ),
     )
     .addOption(new Option('--send-all', 'send everything, without asking first which objects the server holds'))
+    .addOption(new Option('--gzip', 'send gzip files: fewer bytes, and more work for the server'))
     .addOption(new Option('--no-roots', 'do not search for the roots, which takes up to 64 bytes of memory an object'))
     .addOption(new Option('--model <name>', 'create a version of this model, and the model if none has that name'))
     .addOption(new Option('--message <text>', 'the message of the version'))
@@ -106,13 +108,14 @@ async function upload(path: string, options: UploadCommandOptions, command: Comm
 function send(
   { project, signal }: Connected,
   file: ObjectFile,
-  { concurrency, batchBytes, sendAll }: UploadCommandOptions,
+  { concurrency, batchBytes, sendAll, gzip }: UploadCommandOptions,
   progress: Progress,
   objects: UploadSource,
 ): Promise<UploadResult> {
   const onProgress = (at: UploadProgress): void =>
     progress.update({ done: file.bytesRead(), total: file.bytesTotal, text: transferText(at) })
-  return project.upload(objects, { signal, concurrency, batchBytes, sendAll, onProgress })
+  const body = gzip === true ? 'gzip' : undefined
+  return project.upload(objects, { signal, concurrency, batchBytes, sendAll, onProgress, body })
 }
 
 /** Objects that are not known to be held, after the roots were looked for. */

@@ -2,10 +2,12 @@ import { Command, Option } from 'commander'
 import { CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { projectCommand } from '../client/project-command.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
-import { jsonOption, positiveInteger } from '../common/options.ts'
+import { ruleOf, type RuleOptions, ruleOptions } from '../client/retention.ts'
+import { jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
-import type { PruneRequest } from '../../automation-server/index.ts'
 import { formatCount, printable } from '../common/format.ts'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
 
 const EXAMPLES = `
 Examples:
@@ -13,6 +15,7 @@ Examples:
   stowage version create 'Town hall' $ROOT --message 'Stairs moved'
   stowage version delete 'Town hall' $VERSION               can be undone for 14 days by default
   stowage version restore 'Town hall' $VERSION
+  stowage version keep 'Town hall' $VERSION                 no retention rule deletes it
   stowage version prune 'Town hall' --keep-last 20 --dry-run
   stowage download $(stowage version list 'Town hall' --json | head -1 | jq -r .rootObjectId) -o latest.txt
 
@@ -25,11 +28,12 @@ interface ListOptions extends ConnectOptions {
   readonly deleted?: boolean
 }
 
-interface PruneOptions extends ConnectOptions {
+interface PruneOptions extends ConnectOptions, RuleOptions {
   readonly dryRun?: boolean
-  readonly keepLast?: number
-  readonly keepDaily?: number
-  readonly keepAll?: number
+}
+
+interface KeepOptions extends ConnectOptions {
+  readonly undo?: boolean
 }
 
 interface CreateOptions extends ConnectOptions {
@@ -38,12 +42,13 @@ interface CreateOptions extends ConnectOptions {
 
 export function versionCommand(): Command {
   return new Command('version')
-    .summary('list, make, delete and restore versions of a model')
-    .description('List, make, delete and restore versions of a model.')
+    .summary('list, make, keep, delete and restore versions of a model')
+    .description('List, make, keep, delete and restore versions of a model.')
     .addCommand(listCommand())
     .addCommand(createCommand())
     .addCommand(deleteCommand())
     .addCommand(restoreCommand())
+    .addCommand(keepCommand())
     .addCommand(pruneCommand())
     .addHelpText('after', EXAMPLES)
 }
@@ -62,8 +67,9 @@ function listCommand(): Command {
         const deleted = options.deleted === true
         for await (const page of models.versions(await models.get(nameOrId), { deleted })) {
           for (const version of page) {
-            const { id, createdAt, rootObjectId, message, deletedAt } = version
-            const words = [printable(message), ...(deletedAt === null ? [] : [`(deleted ${deletedAt})`])].join('  ')
+            const { id, createdAt, rootObjectId, message, kept, deletedAt } = version
+            const marks = [...(kept ? ['(kept)'] : []), ...(deletedAt === null ? [] : [`(deleted ${deletedAt})`])]
+            const words = [printable(message), ...marks].join('  ')
             if (options.json === true) printJson(version)
             else printLine(`${id}  ${createdAt}  ${printable(rootObjectId)}  ${words}`.trimEnd())
           }
@@ -118,22 +124,41 @@ function restoreCommand(): Command {
     )
 }
 
-function pruneCommand(): Command {
+function keepCommand(): Command {
   return projectCommand(
+    'keep',
+    'keep a version from the retention rule',
+    'Mark a version as kept, so that no retention rule deletes it.',
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .argument('<version>', 'the id of the version')
+    .addOption(new Option('--undo', 'remove the mark'))
+    .addOption(jsonOption('print the version'))
+    .action((nameOrId: string, versionId: string, options: KeepOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const kept = options.undo !== true
+        const version = await models.changeVersion(await models.get(nameOrId), versionId, { kept })
+        if (options.json === true) return printJson(version)
+        printNote(kept ? `no rule deletes version ${version.id}` : `a rule may delete version ${version.id} again`)
+      }),
+    )
+}
+
+function pruneCommand(): Command {
+  const command = projectCommand(
     'prune',
     'delete the versions that a retention rule does not keep',
     'Delete the versions that the retention rule of the model, or the one of the options, does not keep. They can be restored like any deleted version. The latest version, pinned ones and those that are marked as kept always stay.',
   )
     .argument('<model>', 'the name of the model, or its id')
     .addOption(new Option('--dry-run', 'only show what would be deleted'))
-    .addOption(new Option('--keep-last <n>', 'keep this many of the newest').argParser(positiveInteger))
-    .addOption(new Option('--keep-daily <days>', "keep each day's last for this many days").argParser(positiveInteger))
-    .addOption(new Option('--keep-all <days>', 'keep all for this many days').argParser(positiveInteger))
     .addOption(jsonOption('print one JSON object a line'))
     .action((nameOrId: string, options: PruneOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
         const model = await models.get(nameOrId)
-        const request = { dryRun: options.dryRun === true, ...ruleOf(options) }
+        const retention = ruleOf(options)
+        if (retention === undefined && model.retention === null) throw noRule(nameOrId)
+        const request = { dryRun: options.dryRun === true, ...(retention === undefined ? {} : { retention }) }
         let count = 0
         for (let hasMore = true; hasMore;) {
           const pruned = await models.prune(model, request)
@@ -149,11 +174,13 @@ function pruneCommand(): Command {
         printNote(`${formatCount(count, 'version')} ${request.dryRun ? 'would be deleted' : 'deleted'}`)
       }),
     )
+  for (const option of ruleOptions()) command.addOption(option)
+  return command
 }
 
-/** The rule of the options, if they hold one. */
-function ruleOf({ keepLast, keepDaily, keepAll }: PruneOptions): Pick<PruneRequest, 'retention'> {
-  const members = { keepLastCount: keepLast, keepDailyDays: keepDaily, keepAllDays: keepAll }
-  const retention = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
-  return Object.keys(retention).length === 0 ? {} : { retention }
+function noRule(nameOrId: string): StowageError {
+  return new StowageError(
+    'invalid_request',
+    `the model ${quoted(nameOrId)} has no retention rule; give one, such as --keep-last 20, or set the rule of the model with "stowage model retention"`,
+  )
 }

@@ -13,6 +13,10 @@ Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid c
 export const DAMAGE_EXIT_HELP: string = `
 Exit codes: ${EXIT.ok} no damage, ${EXIT.failure} could not run to its end, ${EXIT.usage} invalid command line, ${EXIT.damage} ran to its end and found damage.`
 
+/** For the commands that merge and collect what a server stores. */
+export const UPKEEP_EXIT_HELP: string = `
+Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid command line, ${EXIT.damage} done as far as possible, and found damage, 130 stopped by Ctrl-C.`
+
 /** For the commands that speak to a server. */
 export const TRANSFER_EXIT_HELP: string = `
 Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid command line, ${EXIT.missing} done, but objects are missing, 130 stopped by Ctrl-C.`

@@ -5,12 +5,14 @@ import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { recordCredentials } from '../../credentials/record-credentials.ts'
 import { SealedRecords, type SealedRecordsOptions } from '../../credentials/sealed-records.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
-import { combinedBackend } from '../../storage/combined-backend.ts'
-import { dataOption } from './options.ts'
+import { adoptingBackend, combinedBackend } from '../../storage/combined-backend.ts'
+import { dataOption, folderName } from './options.ts'
 
 /** Where a command finds its storage: in a data folder, or in two halves, which several servers may share. */
 export interface StoragePlace {
   readonly data: string
+  /** The option that names the folder, for errors; `--data` if it is not given. */
+  readonly dataOption?: string
   readonly records?: string
   readonly blobs?: string
   readonly sealingKeyFile?: string
@@ -42,26 +44,57 @@ const POSTGRES = /^postgres(?:ql)?:\/\//
 const RECORDS_EXAMPLE = 'postgres://user@host/database or level:<folder>'
 const BLOBS_EXAMPLE = 's3://bucket/prefix?endpoint=https://host or file:<folder>'
 
+/** The options of one of two storages that a command uses: `--from`, `--from-records` and so on. */
+export function addSidePlace(command: Command, side: 'from' | 'to', folder: string): Command {
+  const variable = `STOWAGE_${side.toUpperCase()}`
+  return command
+    .addOption(new Option(`--${side} <folder>`, folder).argParser(folderName))
+    .addOption(recordsOption(`${side}-records`, `${variable}_RECORDS`, `the records instead: ${RECORDS_EXAMPLE}`))
+    .addOption(blobsOption(`${side}-blobs`, `${variable}_BLOBS`, `the blobs beside them: ${BLOBS_EXAMPLE}`))
+    .addOption(
+      new Option(`--${side}-sealing-key-file <file>`, `64 hex digits; also STOWAGE_SEALING_KEY_FILE`).env(
+        `${variable}_SEALING_KEY_FILE`,
+      ),
+    )
+}
+
+/** Names a place in messages, without secrets. */
+export function placeText(place: StoragePlace): string {
+  const { data, records, blobs } = place
+  return records === undefined || blobs === undefined
+    ? data
+    : `${withoutPassword(records)} and ${withoutPassword(blobs)}`
+}
+
+/** Whether keys and tokens are in the records rather than in a folder. */
+export function keepsCredentials({ records }: StoragePlace): boolean {
+  return records !== undefined && POSTGRES.test(records)
+}
+
 /** `--data`, and the options that put two halves in its place. */
 export function addStoragePlace(command: Command): Command {
   return command
     .addOption(dataOption())
-    .addOption(
-      new Option('--records <address>', `the records, which servers may share: ${RECORDS_EXAMPLE}`)
-        .env('STOWAGE_RECORDS')
-        .argParser(addressOf(/^(?:postgres(?:ql)?:\/\/|level:)./, RECORDS_EXAMPLE)),
-    )
-    .addOption(
-      new Option('--blobs <address>', `the blobs, which servers may share: ${BLOBS_EXAMPLE}`)
-        .env('STOWAGE_BLOBS')
-        .argParser(addressOf(/^(?:s3:\/\/|file:)./, BLOBS_EXAMPLE)),
-    )
+    .addOption(recordsOption('records', 'STOWAGE_RECORDS', `the records, which servers may share: ${RECORDS_EXAMPLE}`))
+    .addOption(blobsOption('blobs', 'STOWAGE_BLOBS', `the blobs, which servers may share: ${BLOBS_EXAMPLE}`))
     .addOption(
       new Option(
         '--sealing-key-file <file>',
         `64 hex digits that seal tokens and keys in shared records; also ${SEALING_KEY_VARIABLE}`,
       ).env('STOWAGE_SEALING_KEY_FILE'),
     )
+}
+
+function recordsOption(name: string, variable: string, what: string): Option {
+  return new Option(`--${name} <address>`, what)
+    .env(variable)
+    .argParser(addressOf(/^(?:postgres(?:ql)?:\/\/|level:)./, RECORDS_EXAMPLE))
+}
+
+function blobsOption(name: string, variable: string, what: string): Option {
+  return new Option(`--${name} <address>`, what)
+    .env(variable)
+    .argParser(addressOf(/^(?:s3:\/\/|file:)./, BLOBS_EXAMPLE))
 }
 
 /** Whether both halves are named. Throws where only one is. */
@@ -82,6 +115,16 @@ export async function sharedBackend(
   return { backend, place: `${halves[0].place} and ${halves[1].place}` }
 }
 
+/** The same for a reindex, which opens damaged records, and records that were lost. Notes go to `onSalvaged`. */
+export async function damagedSharedBackend(
+  { records, blobs }: SharedPlace,
+  onSalvaged: (what: string) => void,
+): Promise<StorageBackend> {
+  const halves = [await recordsAt(records, onSalvaged), await blobsAt(blobs, undefined)] as const
+  const adopted = `the records had no id, and took that of the blobs in ${halves[1].place}`
+  return adoptingBackend({ records: halves[0].store, blobs: halves[1].store }, () => onSalvaged(adopted))
+}
+
 /** Keys and tokens, and texts that are sealed among shared records. */
 export interface StoredCredentials {
   readonly credentials: CredentialStore
@@ -94,9 +137,8 @@ export interface StoredCredentials {
  * sealing key is missing.
  */
 export function credentialsOf(place: StoragePlace, records: RecordStore | undefined): StoredCredentials {
-  if (records === undefined || place.records === undefined || !POSTGRES.test(place.records))
-    return { credentials: folderCredentials(place.data) }
-  const options: SealedRecordsOptions = { sealingKey: sealingKeyOf(place), place: withoutPassword(place.records) }
+  if (records === undefined || !keepsCredentials(place)) return { credentials: folderCredentials(place.data) }
+  const options: SealedRecordsOptions = { sealingKey: sealingKeyOf(place), place: withoutPassword(place.records ?? '') }
   return { credentials: recordCredentials(records, options), sealed: new SealedRecords(records, options) }
 }
 
@@ -118,10 +160,10 @@ export async function withCredentials(
   }
 }
 
-async function recordsAt(address: string): Promise<Half<RecordStore>> {
+async function recordsAt(address: string, onSalvaged?: (what: string) => void): Promise<Half<RecordStore>> {
   if (!POSTGRES.test(address)) {
     const path = address.slice('level:'.length)
-    return { store: (await import('../../../adapters/level/index.ts')).levelRecords({ path }), place: path }
+    return { store: (await import('../../../adapters/level/index.ts')).levelRecords({ path, onSalvaged }), place: path }
   }
   const url = urlOf(address)
   const schema = url.searchParams.get('schema') ?? undefined

@@ -3,10 +3,12 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Option } from 'commander'
 import type { StorageBackend } from '../../storage/backend.ts'
+import { refuseUnfinished } from '../../storage/maintenance-watch.ts'
 import { type FolderKind, MARKER_FILE } from '../../data-folder/data-folder.ts'
 import {
   type BlobCachePlace,
   credentialsOf,
+  damagedSharedBackend,
   isShared,
   sharedBackend,
   type StoragePlace,
@@ -63,6 +65,12 @@ export async function servedStorage(
   return { backend, ...credentialsOf(where, backend.records), kind: 'shared', place }
 }
 
+/** Opens the storage. Throws `maintenance` if a command left its records incomplete. */
+export async function openStorage({ backend }: Pick<ServedStorage, 'backend'>): Promise<void> {
+  await backend.ready?.()
+  await refuseUnfinished(backend.records)
+}
+
 /**
  * The storage in a data folder, which is created if it is missing; nothing is opened yet. Throws if a restore was not
  * finished, unless it continues.
@@ -80,12 +88,21 @@ export async function storageOf(
   return { backend: await BACKENDS[chosen](dataFolder), kind: chosen }
 }
 
-/** Opens a storage that exists, in a folder or shared, and closes it afterwards. */
-export async function withStorage(where: StoragePlace, use: (backend: StorageBackend) => Promise<void>): Promise<void> {
-  if (!isShared(where)) return withExistingStorage(where.data, use)
-  const { backend } = await sharedBackend(where)
+/**
+ * Opens a storage that exists, in a folder or shared, and closes it afterwards. Throws `maintenance` if a command left
+ * its records incomplete. With `onSalvaged`, a damaged one is opened with everything that can be saved.
+ */
+export async function withStorage(
+  where: StoragePlace,
+  use: (backend: StorageBackend) => Promise<void>,
+  onSalvaged?: (what: string) => void,
+): Promise<void> {
+  if (!isShared(where)) return withExistingStorage(where.data, use, onSalvaged, where.dataOption)
+  const backend =
+    onSalvaged === undefined ? (await sharedBackend(where)).backend : await damagedSharedBackend(where, onSalvaged)
   try {
-    await backend.ready?.()
+    // Only a reindex goes on where one was stopped.
+    await (onSalvaged === undefined ? openStorage({ backend }) : backend.ready?.())
     await use(backend)
   } finally {
     await backend.close()
@@ -101,13 +118,15 @@ export async function withExistingStorage(
   dataFolder: string,
   use: (backend: StorageBackend) => Promise<void>,
   onSalvaged?: (what: string) => void,
+  dataOption = '--data',
 ): Promise<void> {
   const kind = (await kindOf(dataFolder)) ?? (await kindOfUnmarked(dataFolder))
   if (kind === undefined)
-    throw new Error(`there is no storage in the folder ${JSON.stringify(dataFolder)}; name one with --data`)
+    throw new Error(`there is no storage in the folder ${JSON.stringify(dataFolder)}; name one with ${dataOption}`)
   const backend = await BACKENDS[kind](dataFolder, onSalvaged)
   try {
-    await backend.ready?.()
+    // Only a reindex goes on where one was stopped.
+    await (onSalvaged === undefined ? openStorage({ backend }) : backend.ready?.())
     await use(backend)
   } finally {
     await backend.close()

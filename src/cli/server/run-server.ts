@@ -1,6 +1,5 @@
 import type { Server } from 'node:http'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
 import type { Command } from 'commander'
 import type { Access } from '../../access/access.ts'
 import { storedAccess } from '../../access/token-store.ts'
@@ -33,6 +32,7 @@ import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
 import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
+import { tuneHeap } from './heap.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
 import { registerFiles } from './serve-functions.ts'
@@ -41,7 +41,7 @@ import { signalToStop } from '../common/signals.ts'
 import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
 import { keptTimesOf, schedulesOf, type UpkeepServeOptions } from './upkeep-options.ts'
 import type { BlobCachePlace, StoragePlace } from '../common/shared-storage.ts'
-import { type ServedStorage, servedStorage, type StorageKind } from '../common/storage.ts'
+import { openStorage, type ServedStorage, servedStorage, type StorageKind } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
 export interface ServeOptions
@@ -71,16 +71,9 @@ export interface ServeOptions
   readonly json?: boolean
 }
 
-/**
- * How much the heap may grow, in percent, from one full collection to the next. Bodies and blocks of uploads lie outside
- * the heap and count with it, and the heap of a server at work is small: V8 would collect all of it for every 16 MB of
- * JSON that arrive. At 200 an upload takes about an eighth less processor time, and the same memory.
- */
-const HEAP_GROWING_PERCENT = 200
-
 /** Serves until a signal stops it. */
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
+  tuneHeap(options.memoryBytesMax)
   const isolation = isolationOf(options, options.data)
   const functionProcess = { ...functionProcessOf(options), isolation }
   checkOperations(options, command)
@@ -147,12 +140,17 @@ function blobCacheOf({ data, blobCacheBytesMax }: ServeOptions, logger: Logger):
   return { path: join(data, 'blob-cache'), sizeBytesMax: blobCacheBytesMax, onError }
 }
 
-/** The records of a shared storage are open from here on. */
-async function accessOf({ backend, credentials }: ServedStorage): Promise<Access<unknown>> {
+/**
+ * The storage is open from here on. A damaged key in a folder is found before that changes the folder; keys in records
+ * may not be made while those are incomplete.
+ */
+async function accessOf(storage: ServedStorage): Promise<Access<unknown>> {
   try {
-    return await storedAccess(credentials)
+    const access = storage.sealed === undefined ? await storedAccess(storage.credentials) : undefined
+    await openStorage(storage)
+    return access ?? (await storedAccess(storage.credentials))
   } catch (error) {
-    await backend.close()
+    await storage.backend.close()
     throw error
   }
 }

@@ -53,6 +53,7 @@ export function fetchHeld(
   { connection, retry, projectId }: Remote,
   ids: readonly string[],
   signal: AbortSignal | undefined,
+  onHeaders?: (headers: Headers) => void,
 ): Promise<ReadonlySet<string>> {
   return retry.run(signal, async () => {
     const answer = await connection.request({
@@ -61,6 +62,7 @@ export function fetchHeld(
       ...idsBody(ids),
       signal,
     })
+    onHeaders?.(answer.headers)
     const held = parseJson(await answer.text(DIFF_BYTES_MAX), answer.what)
     const silent = ids.find((id) => !Object.hasOwn(held, id) || typeof held[id] !== 'boolean')
     if (silent !== undefined)

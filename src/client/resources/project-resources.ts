@@ -2,7 +2,18 @@ import type { CallOptions } from '../common/types.ts'
 import { checkPathId, parseJson, type Remote } from '../http/remote.ts'
 import type { DeletableFilter, Page, RunFilter } from './types.ts'
 import { type RemoteUpkeep, upkeepOf } from './upkeep.ts'
-import type { Model, ModelChange, NewModelVersion, NewPin, Pin, ProjectUsage, Run, Version } from './wire-types.ts'
+import type {
+  Model,
+  ModelChange,
+  NewModelVersion,
+  NewPin,
+  Pin,
+  ProjectUsage,
+  PruneRequest,
+  PruneResult,
+  Run,
+  Version,
+} from './wire-types.ts'
 
 /** Models of a project. Calls reject with `ClientError`, as all of the client do. */
 export interface RemoteModels {
@@ -18,6 +29,12 @@ export interface RemoteModels {
   delete(modelId: string, options?: CallOptions): Promise<Model>
   /** Undoes `delete`. Throws `not_found` once the grace has ended. */
   restore(modelId: string, options?: CallOptions): Promise<Model>
+  /**
+   * Deletes the versions that a retention rule does not keep: that of the model, or the one in the request. At most
+   * 1,000: `hasMore` tells whether another call has more to do. With `dryRun` it only lists them. They can be restored
+   * until the server's grace ends. Throws `not_found`, and `conflict` where there is no rule.
+   */
+  prune(modelId: string, request?: PruneRequest, options?: CallOptions): Promise<PruneResult>
 }
 
 /** Versions of models. */
@@ -98,6 +115,7 @@ export function projectResources(remote: Remote): ProjectResources {
       change: (modelId, change, options) => done('PATCH', ['models', modelId], change, options),
       delete: (modelId, options) => done('DELETE', ['models', modelId], undefined, options),
       restore: (modelId, options) => done('POST', ['models', modelId, 'restore'], undefined, options),
+      prune: (modelId, request = {}, options) => done('POST', ['models', modelId, 'prune'], request, options),
     },
     versions: {
       list: (modelId, request) => read(['models', modelId, 'versions'], request),

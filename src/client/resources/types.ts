@@ -8,10 +8,11 @@ export type {
   CollectRequest,
   CompactionProgress as RemoteCompactionProgress,
   CompactionReport as RemoteCompactionReport,
+  DamagedPack as RemoteDamagedPack,
   CompactRequest,
   ObjectAmount as RemoteObjectAmount,
   UnreferencedObject as RemoteUnreferencedObject,
-} from './upkeep-wire-types.ts'
+} from '../../object/upkeep-wire-types.ts'
 
 /* What a server tells of models, versions and runs. Times are ISO 8601 in UTC, ids are 32 hex digits that sort by age. */
 
@@ -22,6 +23,8 @@ export type {
   NewPin as NewRemotePin,
   Pin as RemotePin,
   ProjectUsage as RemoteUsage,
+  PruneRequest,
+  PruneResult,
   RetentionRule as RemoteRetentionRule,
   Run as RemoteRun,
   RunStatus as RemoteRunStatus,

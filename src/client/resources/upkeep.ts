@@ -13,7 +13,7 @@ import type {
   CompactRequest,
   ObjectAmount,
   UnreferencedObject,
-} from './upkeep-wire-types.ts'
+} from '../../object/upkeep-wire-types.ts'
 
 /** How a long call tells how far it is. */
 export interface ProgressOptions<P> extends CallOptions {

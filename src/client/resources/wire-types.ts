@@ -72,6 +72,24 @@ export interface Version {
   readonly deletedAt: string | null
 }
 
+/** Which versions to delete: those that the rule does not keep; that of the model by default. */
+export interface PruneRequest {
+  /** `true` lists the versions that would be deleted, and deletes nothing. */
+  readonly dryRun?: boolean
+  /** The rule to apply; that of the model by default. */
+  readonly retention?: RetentionRule
+}
+
+/** Versions that were deleted, or would be. */
+export interface PruneResult {
+  /** Whether nothing was deleted. */
+  readonly dryRun: boolean
+  /** The versions, the newest first. */
+  readonly versions: readonly Version[]
+  /** Whether more are to be deleted than one call does. */
+  readonly hasMore: boolean
+}
+
 /**
  * Statuses rank `pending` 0, `initializing` 1, `running` 2, `succeeded` and `failed` 3, `canceled` 4,
  * `exception` and `timeout` 5. Only a higher rank may follow, and from rank 3 on a run has ended.

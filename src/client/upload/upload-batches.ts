@@ -1,10 +1,11 @@
-import { DELTA_MEDIA_TYPE } from '../../delta/delta.ts'
+import { ACCEPT_HEADER, BLOCKS_MEDIA_TYPE } from '../../blocks/ready-blocks.ts'
 import { checkCount, CONCURRENCY_MAX, runWorkers } from '../common/concurrency.ts'
 import { completeText, type DraftText } from '../common/content-id.ts'
 import { ClientError } from '../common/errors.ts'
-import { gzip } from '../common/gzip.ts'
 import { fetchHeld, parseJson, type Remote } from '../http/remote.ts'
 import type { CallOptions, ObjectText } from '../common/types.ts'
+import { type BlockCompressor, blockBody, platformCompressor } from './block-body.ts'
+import { arrayBody, type UploadBody } from './upload-body.ts'
 import { DraftGroups, type UploadSource } from './upload-source.ts'
 
 /** The progress of an upload. */
@@ -52,7 +53,11 @@ export interface UploadOptions extends CallOptions {
   readonly batchBytes?: number
   /** Send every object, without asking first which ones the server holds, a thousand at a time. False by default. */
   readonly sendAll?: boolean
-  /** The form of a batch: the body as a gzip file, or the only part of a multipart form. */
+  /**
+   * The form of a batch: a gzip file as the body, or as the only part of a multipart form. By default, ready blocks if
+   * the server takes them and the platform can make them, which saves the server most of the work and costs more bytes;
+   * otherwise gzip.
+   */
   readonly body?: 'gzip' | 'multipart'
 }
 
@@ -74,6 +79,9 @@ const SUMMARY_BYTES_MAX = 67_108_864
 const KEPT_PER_SENT = 4
 /** The status of a refused delta that says nothing about others. */
 const MISMATCH_STATUS = 409
+const TOO_LARGE_STATUS = 413
+/** The statuses of refusals that may be about the form of a batch, and not about its objects. */
+const FORM_REFUSALS: ReadonlySet<number | undefined> = new Set([400, TOO_LARGE_STATUS, 415])
 
 const encoder = new TextEncoder()
 
@@ -105,6 +113,9 @@ class Uploader {
     rewritten: 0,
   }
   #takesDeltas: boolean
+  /** Set once the server said that it takes ready blocks. */
+  #blockCompressor: BlockCompressor | undefined
+  #mayTakeBlocks: boolean
   #pending: Pending[] = []
   #pendingBytes = 0
 
@@ -114,6 +125,7 @@ class Uploader {
     this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
     this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES, BATCH_BYTES_MAX)
     this.#takesDeltas = options.body !== 'multipart'
+    this.#mayTakeBlocks = options.body === undefined
   }
 
   async run(source: UploadSource): Promise<UploadResult> {
@@ -161,6 +173,7 @@ class Uploader {
             this.#remote,
             texts.map(({ id }) => id),
             signal,
+            (headers) => this.#noteForms(headers),
           )
     for (const text of texts) {
       if (held.has(text.id)) {
@@ -207,37 +220,61 @@ class Uploader {
     for (const { object } of batch) this.#add({ object, sent: object.json })
   }
 
+  /** If the server refuses a batch as ready blocks, it is sent as JSON, and the second response counts. */
   async #post(batch: readonly Pending[], deltas: number, signal: AbortSignal | undefined): Promise<void> {
+    const blocks = deltas > 0 ? undefined : await this.#blocksOf(batch)
+    if (blocks !== undefined) {
+      try {
+        return await this.#postBody(batch, { ...blocks, deltas }, signal)
+      } catch (error) {
+        if (!isRefusal(error) || !FORM_REFUSALS.has(error.statusCode)) throw error
+        if (error.statusCode !== TOO_LARGE_STATUS) this.#stopBlocks()
+      }
+    }
     const json = encoder.encode(`[${batch.map(({ sent }) => sent).join(',')}]`)
-    const file = await gzip(json)
+    const body = await arrayBody(json, { hasDeltas: deltas > 0, form: this.#options.body })
+    await this.#postBody(batch, { ...body, jsonBytes: json.length, deltas }, signal)
+  }
+
+  async #blocksOf(batch: readonly Pending[]): Promise<(UploadBody & { readonly jsonBytes: number }) | undefined> {
+    if (this.#blockCompressor === undefined) return undefined
+    const made = await blockBody(
+      batch.map(({ object }) => object),
+      this.#blockCompressor,
+    )
+    if (made === undefined) return undefined
+    const { body, jsonBytes } = made
+    return { headers: { 'Content-Type': BLOCKS_MEDIA_TYPE }, body, bodyBytes: body.size, jsonBytes }
+  }
+
+  async #postBody(
+    batch: readonly Pending[],
+    { jsonBytes, deltas, ...body }: UploadBody & { readonly jsonBytes: number; readonly deltas: number },
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const tally = this.#tally
     let tries = 0
     const { created, differing, rewritten } = await this.#remote.retry.run(signal, () => {
       if (tries++ > 0) tally.retries += 1
-      return this.#postOnce(deltas > 0 ? deltaBody(file) : bodyOf(file, this.#options.body), file.size, signal)
+      return this.#postOnce(body, signal)
     })
     tally.requests += 1
     tally.deltas += deltas
     tally.sent += batch.length
-    tally.jsonBytes += json.length
-    tally.wireBytes += file.size
+    tally.jsonBytes += jsonBytes
+    tally.wireBytes += body.bodyBytes
     tally.created += created ?? batch.length
     tally.differing += differing ?? 0
     tally.rewritten += rewritten ?? 0
     this.#tell()
   }
 
-  async #postOnce(body: UploadBody, bodyBytes: number, signal: AbortSignal | undefined): Promise<ServerCounts> {
+  async #postOnce(body: UploadBody, signal: AbortSignal | undefined): Promise<ServerCounts> {
     const { connection, projectId } = this.#remote
-    const answer = await connection.request({
-      method: 'POST',
-      path: ['objects', projectId],
-      ...body,
-      bodyBytes,
-      signal,
-    })
+    const answer = await connection.request({ method: 'POST', path: ['objects', projectId], ...body, signal })
     // Not every service describes its success; a page for people comes from a proxy.
     if (answer.hasType('text/html')) answer.checkType('application/json')
+    this.#noteForms(answer.headers)
     const text = await answer.text(SUMMARY_BYTES_MAX)
     if (!answer.hasType('application/json')) return {}
     const { created, differing, rewritten } = parseJson(text, answer.what)
@@ -246,6 +283,17 @@ class Uploader {
       ...(typeof differing === 'number' ? { differing } : {}),
       ...(typeof rewritten === 'number' ? { rewritten } : {}),
     }
+  }
+
+  #noteForms(headers: Headers): void {
+    if (!this.#mayTakeBlocks || this.#blockCompressor !== undefined) return
+    const accepted = headers.get(ACCEPT_HEADER)?.split(',') ?? []
+    if (accepted.some((type) => type.trim() === BLOCKS_MEDIA_TYPE)) this.#blockCompressor = platformCompressor()
+  }
+
+  #stopBlocks(): void {
+    this.#mayTakeBlocks = false
+    this.#blockCompressor = undefined
   }
 
   #tell(): void {
@@ -269,11 +317,6 @@ interface ServerCounts {
   readonly rewritten?: number
 }
 
-interface UploadBody {
-  readonly headers?: Record<string, string>
-  readonly body: Blob | FormData
-}
-
 function isDelta({ object, sent }: Pending): boolean {
   return sent !== object.json
 }
@@ -288,15 +331,4 @@ function isRefusal(error: unknown): error is ClientError {
     error.statusCode !== 401 &&
     !error.isRetryable
   )
-}
-
-function deltaBody(file: Blob): UploadBody {
-  return { headers: { 'Content-Type': DELTA_MEDIA_TYPE, 'Content-Encoding': 'gzip' }, body: file }
-}
-
-function bodyOf(file: Blob, body: UploadOptions['body']): UploadBody {
-  if (body !== 'multipart') return { headers: { 'Content-Type': 'application/gzip' }, body: file }
-  const form = new FormData()
-  form.append('file', new Blob([file], { type: 'application/gzip' }), 'batch.json.gz')
-  return { body: form }
 }

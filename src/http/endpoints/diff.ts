@@ -1,3 +1,4 @@
+import { ACCEPT_HEADER, BLOCKS_MEDIA_TYPE } from '../../blocks/ready-blocks.ts'
 import { decodeIdList } from '../../decode/id-list.ts'
 import type { Limits } from '../../limits.ts'
 import type { ObjectPresence } from '../../object/graph-store.ts'
@@ -22,7 +23,11 @@ export function diffOperation<H>(deps: {
     const held = await deps.store.has(params.projectId, ids, { signal })
     return {
       status: 200,
-      headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'private, no-store' },
+      headers: {
+        'Content-Type': 'application/json; charset=utf-8',
+        'Cache-Control': 'private, no-store',
+        [ACCEPT_HEADER]: BLOCKS_MEDIA_TYPE,
+      },
       body: presenceText(ids, held),
     }
   }

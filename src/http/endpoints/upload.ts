@@ -1,3 +1,4 @@
+import { ACCEPT_HEADER, BLOCKS_MEDIA_TYPE } from '../../blocks/ready-blocks.ts'
 import { isDeltaUpload } from '../../decode/decode-upload.ts'
 import type { Limits } from '../../limits.ts'
 import { tooLarge } from '../../limits.ts'
@@ -34,7 +35,11 @@ export function uploadOperation<H>(deps: UploadDeps<H>): Operation<H> {
     hint(exchange.headers)
     return {
       status,
-      headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' },
+      headers: {
+        'Content-Type': 'application/json; charset=utf-8',
+        'Cache-Control': 'no-store',
+        [ACCEPT_HEADER]: BLOCKS_MEDIA_TYPE,
+      },
       body: Buffer.from(JSON.stringify(summary)),
     }
   }

@@ -17,6 +17,7 @@ const ALWAYS: readonly ServiceErrorCode[] = [
   'closing',
   'access_unavailable',
   'storage_unavailable',
+  'maintenance',
 ]
 
 /** The errors that reading a body adds. */

@@ -1,3 +1,4 @@
+import { BLOCKS_MEDIA_TYPE } from '../../blocks/ready-blocks.ts'
 import { REQUEST_ID_PARAMETER, schemaRef } from '../description/shared.ts'
 import type { Content, Header, Headers, Parameter, Reference, Schema } from '../description/types.ts'
 import { DOOR_ID, PROJECT_ID, ROOT_ID } from './examples.ts'
@@ -44,7 +45,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   ContentEncoding: {
     name: 'Content-Encoding',
     in: 'header',
-    description: 'gzip around the body.',
+    description: 'gzip around a body of JSON. Bodies of the other types contain compressed data already.',
     schema: { type: 'string', enum: ['gzip', 'x-gzip', 'identity'] },
   },
   Strict: {
@@ -143,6 +144,10 @@ export const HEADERS: Readonly<Record<string, Header>> = {
       pattern:
         '^[^;, ]+;(subtracted|unknown|incomplete|digest-mismatch)(, [^;, ]+;(subtracted|unknown|incomplete|digest-mismatch))*$',
     },
+  },
+  'Accept-Post': {
+    description: 'The media type of ready blocks, from servers that take uploads of them.',
+    schema: { type: 'string', const: BLOCKS_MEDIA_TYPE },
   },
   'Accept-Ranges': { description: 'That `Range` works on this answer.', schema: { type: 'string', const: 'bytes' } },
   'Content-Range': {

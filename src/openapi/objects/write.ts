@@ -1,6 +1,7 @@
 import { headersOf, optionsOf, schemaRef } from '../description/shared.ts'
 import type { Example, Operation, PathItem } from '../description/types.ts'
 import { BODY_FAULTS, faults } from './errors.ts'
+import { BLOCKS_MEDIA_TYPE } from '../../blocks/ready-blocks.ts'
 import { DELTA_MEDIA_TYPE } from '../../delta/delta.ts'
 import { DOOR, DOOR_ID, ROOT, ROOT_ID, SECOND_DOOR_DELTA, UNKNOWN_ID, WALL } from './examples.ts'
 import { idListContent, parameters, pathParameters, TAG } from './parts.ts'
@@ -28,7 +29,7 @@ const checkObjectsExist: Operation = {
   responses: {
     200: {
       description: 'Every id of the list, once.',
-      headers: headersOf(['Cache-Control']),
+      headers: headersOf(['Cache-Control', 'Accept-Post']),
       content: {
         'application/json': {
           schema: schemaRef('ObjectDiffResponse'),
@@ -48,7 +49,7 @@ const SUMMARY: Example = {
 
 const UPLOADED = {
   description: 'Everything is stored and durable.',
-  headers: headersOf(['Cache-Control']),
+  headers: headersOf(['Cache-Control', 'Accept-Post']),
   content: {
     'application/json': {
       schema: schemaRef('UploadSummary'),
@@ -56,6 +57,7 @@ const UPLOADED = {
         model: SUMMARY,
         files: SUMMARY,
         compressed: SUMMARY,
+        blocks: SUMMARY,
         nameless: {
           value: {
             objects: 1,
@@ -78,6 +80,7 @@ const uploadObjects: Operation = {
     'Stores a batch of objects, all or nothing: after an error nothing of the request is stored. A held object stays unchanged.',
     'At most 50 MB in one request and 10 MB in one object; a server can set other limits. Larger uploads are several requests, which may run at the same time.',
     `Objects of a newer version can be uploaded as deltas on those of an older one (\`${DELTA_MEDIA_TYPE}\`), which costs a small part of their bytes and needs the right to read, too. If a base is not held, or has another text, the response is a 409 \`base_mismatch\`: send that batch whole.`,
+    `Objects can also be uploaded as ready blocks (\`${BLOCKS_MEDIA_TYPE}\`): compressed as the server stores them, which saves it most of the work. The format is described in the guide to the client.`,
     'Uploading writes objects that nothing refers to yet, so an abandoned upload leaves unused objects.',
   ].join('\n\n'),
   tags: [TAG],
@@ -117,6 +120,10 @@ const uploadObjects: Operation = {
         examples: { compressed: { summary: 'This array, compressed with gzip', value: [ROOT, WALL, DOOR] } },
       },
       'application/json': { schema: schemaRef('UploadBatch'), examples: { model: MODEL, nameless: WITHOUT_ID } },
+      [BLOCKS_MEDIA_TYPE]: {
+        schema: { contentMediaType: BLOCKS_MEDIA_TYPE, description: 'Ready blocks of objects.' },
+        examples: { blocks: { summary: 'These objects, as one block', value: [ROOT, WALL, DOOR] } },
+      },
       [DELTA_MEDIA_TYPE]: {
         schema: schemaRef('DeltaBatch'),
         examples: {
@@ -136,6 +143,7 @@ const uploadObjects: Operation = {
         ...BODY_FAULTS,
         'invalid_object',
         'invalid_delta',
+        'invalid_blocks',
         'invalid_multipart',
         'project_removed',
         'base_mismatch',

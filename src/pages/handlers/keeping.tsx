@@ -120,9 +120,11 @@ async function changeRetention<H>(visit: ProjectVisit<H>): Promise<Answer> {
 /** `null` for a rule without members: every version is kept. */
 function ruleOf({ keepLastCount, keepDailyDays, keepAllDays }: RetentionValues): RetentionRule | null {
   const rule: RetentionRule = {
-    ...(keepLastCount !== '' && { keepLastCount: numberOf('The number of versions', keepLastCount, 100_000) }),
-    ...(keepDailyDays !== '' && { keepDailyDays: numberOf('The number of days', keepDailyDays, DAYS_MAX) }),
-    ...(keepAllDays !== '' && { keepAllDays: numberOf('The number of days', keepAllDays, DAYS_MAX) }),
+    ...(keepLastCount !== '' && { keepLastCount: numberOf('The number of newest versions', keepLastCount, 100_000) }),
+    ...(keepDailyDays !== '' && {
+      keepDailyDays: numberOf('The number of days of daily versions', keepDailyDays, DAYS_MAX),
+    }),
+    ...(keepAllDays !== '' && { keepAllDays: numberOf('The number of days of all versions', keepAllDays, DAYS_MAX) }),
   }
   return Object.keys(rule).length === 0 ? null : rule
 }

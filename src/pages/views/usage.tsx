@@ -37,6 +37,7 @@ export function UsagePage({ frame, projectId, usage, models, pins, refused, mayW
       ) : null}
       <section aria-labelledby="models">
         <h2 id="models">Models</h2>
+        <p class="quiet">Deleted models and versions count as long as they can be restored.</p>
         {usage.groups.length === 0 ? (
           <Empty>There is no version yet.</Empty>
         ) : (

@@ -21,6 +21,25 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
+    name: 'read: returns the same bytes when memory for them is offered, and leaves the memory around it alone',
+    check: async (context) => {
+      const bytes = noise(400_000)
+      await context.put('blob', bytes)
+      for (const [start, end] of [
+        [0, 400_000],
+        [150_000, 350_000],
+        [10, 1_010],
+      ]) {
+        const memory = new Uint8Array(end - start + 20)
+        const into = memory.subarray(10, -10)
+        const read = await context.store.read(context.name('blob'), start, end, { into })
+        sameContent(read, bytes.subarray(start, end), `read from ${start} to ${end}`)
+        sameContent(memory.subarray(0, 10), new Uint8Array(10), 'the memory before it')
+        sameContent(memory.subarray(-10), new Uint8Array(10), 'the memory behind it')
+      }
+    },
+  },
+  {
     name: 'read: rejects a range outside the blob and never returns fewer bytes',
     check: async (context) => {
       await context.put('blob', noise(1_000))

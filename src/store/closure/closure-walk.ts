@@ -2,28 +2,23 @@ import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
+import { ContentDigest } from './content-digest.ts'
 import { LocationIndex } from './location-index.ts'
-import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
+import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import { PlacesInDoubt } from './places-in-doubt.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
 import { areMostlySure, UnsureIds } from './unsure-ids.ts'
-import { type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
+import { type Place, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
+import { loadedAtOnce, WalkTables } from './walk-tables.ts'
 
-/**
- * References and objects that are looked at between two looks at the clock. The first touch of fresh memory costs far
- * more than a look.
- */
+/** Steps between two looks at the clock: the first touch of fresh memory costs far more than a look. */
 const SLICE_CHECK_STEPS = 512
 /** A project of more packs is not indexed as a whole. */
 const PACKS_INDEXED_MAX = 64
-const PACKS_LOADED_AT_ONCE = 8
-
-/** Where an object lies. */
-export type Place = Pick<ObjectLocation, 'sequence' | 'ordinal'>
 
 /**
  * Finds everything below a root by following references, and claims that are held, from pack to pack. One id is
@@ -34,6 +29,7 @@ export class ClosureWalk {
   readonly #parts: WalkParts
   readonly #project: ProjectView
   readonly #signal: AbortSignal
+  readonly #tables: WalkTables
   readonly #memory: WalkMemory
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
@@ -46,9 +42,9 @@ export class ClosureWalk {
   readonly #queue: WalkedPack[] = []
   #unresolved: UnresolvedIds
   readonly #yielder: Yielder
+  readonly #contents = new ContentDigest()
   /** The memory for the walked packs: bitmaps, and lists of open objects. */
   #packsBytes = 0
-  /** Since the last check of the clock. */
   #steps = 0
   /** Ids that the next round asks the records for. */
   #asked = LOOKUP_KEYS
@@ -59,6 +55,7 @@ export class ClosureWalk {
     this.#project = project
     this.#signal = context.signal
     this.#memory = context.memory
+    this.#tables = new WalkTables(parts.catalog)
     this.#yielder = new Yielder(parts.environment)
     this.#index = new LocationIndex(hashKey, context.memory)
     context.memory.dropIndex = () => this.#index.drop()
@@ -69,8 +66,7 @@ export class ClosureWalk {
     this.#unresolved = new UnresolvedIds(hashKey)
   }
 
-  /** The closure of an object. */
-  async from({ sequence, ordinal }: Place): Promise<Omit<Closure, 'digest'>> {
+  async from({ sequence, ordinal }: Place): Promise<Closure> {
     await this.reach([{ sequence, ordinal }])
     return {
       root: { sequence, ordinal },
@@ -78,6 +74,7 @@ export class ClosureWalk {
       missing: this.#missing,
       absentClaims: this.#absentClaims,
       sequence: this.#project.sequence,
+      digest: this.#contents.digest(),
     }
   }
 
@@ -93,7 +90,9 @@ export class ClosureWalk {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
     }
     for (;;) {
-      for (let next = this.#queue.pop(); next !== undefined; next = this.#queue.pop()) await this.#expand(next)
+      // In rounds: what all packs of a round reach in another one is looked into there at once.
+      for (let round = this.#queue.splice(0); round.length > 0; round = this.#queue.splice(0))
+        for (const walked of round) await this.#tables.lend(walked.pack, (tables) => this.#expand(walked, tables))
       if (this.#unresolved.ids.size === 0) break
       await this.#resolve()
     }
@@ -122,11 +121,11 @@ export class ClosureWalk {
   }
 
   /** Looks into every open object of the pack, and into those of the pack that they lead to. */
-  async #expand(walked: WalkedPack): Promise<void> {
-    const tables = await this.#parts.catalog.tables(walked.pack)
+  async #expand(walked: WalkedPack, tables: PackTables): Promise<void> {
     await this.#makeRoom(walked, tables)
     while (walked.open.length > 0) {
       const ordinal = walked.open.pop()
+      this.#contents.add(tables, ordinal)
       for (const rows of [tables.references, tables.claims]) {
         const end = rows.ends[ordinal]
         for (let start = ordinal === 0 ? 0 : rows.ends[ordinal - 1]; start < end; start += SLICE_CHECK_STEPS) {
@@ -306,14 +305,14 @@ export class ClosureWalk {
     await this.#breathe(unresolved.memoryBytes)
   }
 
-  async #loadAll(locations: readonly (ObjectLocation | undefined)[]): Promise<void> {
+  async #loadAll(locations: readonly (Place | undefined)[]): Promise<void> {
     const sequences = [...new Set(locations.flatMap((location) => (location === undefined ? [] : [location.sequence])))]
     await this.#loadFresh(sequences.filter((sequence) => !this.#walkedBySequence.has(sequence)))
   }
 
   async #loadFresh(fresh: readonly number[]): Promise<void> {
-    for (let i = 0; i < fresh.length; i += PACKS_LOADED_AT_ONCE) {
-      await Promise.all(fresh.slice(i, i + PACKS_LOADED_AT_ONCE).map((sequence) => this.#load(sequence)))
+    for await (const group of loadedAtOnce(this.#parts.catalog, this.#project, fresh)) {
+      await Promise.all(group.map((sequence) => this.#load(sequence)))
       await this.#breathe()
     }
   }
@@ -322,16 +321,17 @@ export class ClosureWalk {
     const known = this.#walkedBySequence.get(sequence)
     if (known !== undefined) return known
     const pack = await this.#parts.catalog.pack(this.#project, sequence)
-    const tables = await this.#parts.catalog.tables(pack)
-    const raced = this.#walkedBySequence.get(sequence)
-    if (raced !== undefined) return raced
-    this.#packsBytes += Math.ceil(tables.objects / 8)
-    const walked = walkedPack(pack, tables.objects)
-    this.#walked.push(walked)
-    this.#walkedBySequence.set(sequence, walked)
-    const { owned } = pack.record
-    if (owned !== undefined) walked.isIndexed = await this.#index.add(walked, tables.ids, owned, this.#yielder)
-    return walked
+    return this.#tables.lend(pack, async ({ objects, ids }) => {
+      const raced = this.#walkedBySequence.get(sequence)
+      if (raced !== undefined) return raced
+      this.#packsBytes += Math.ceil(objects / 8)
+      const walked = walkedPack(pack, objects)
+      this.#walked.push(walked)
+      this.#walkedBySequence.set(sequence, walked)
+      const { owned } = pack.record
+      if (owned !== undefined) walked.isIndexed = await this.#index.add(walked, ids, owned, this.#yielder)
+      return walked
+    })
   }
 
   /** Leases the memory of the walk, and so many bytes besides. */

@@ -1,4 +1,5 @@
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
@@ -87,7 +88,7 @@ export class GraphSelection implements Selection {
   readonly textBytes?: number
   readonly closureDigest?: string
   readonly have?: readonly HaveOutcome[]
-  readonly heldBytes: number
+  readonly #heldBytes: number
   readonly #missing: IdSet
   readonly #segments: () => AsyncIterable<readonly Segment[]>
   readonly #reader: SegmentReader
@@ -102,7 +103,7 @@ export class GraphSelection implements Selection {
     facts: SelectionFacts,
   ) {
     this.objects = countObjects(chosen.packs)
-    this.heldBytes = packsBytes(chosen.packs) + facts.missing.memoryBytes
+    this.#heldBytes = packsBytes(chosen.packs) + facts.missing.memoryBytes
     this.missing = facts.missingCount ?? facts.missing.size
     this.textBytes = facts.textBytes
     this.closureDigest = facts.closureDigest
@@ -116,6 +117,10 @@ export class GraphSelection implements Selection {
 
   get roomBytes(): number {
     return this.#buffers.roomBytes
+  }
+
+  lease(memory: MemoryLease): Promise<void> {
+    return this.#buffers.lease(memory, this.#heldBytes)
   }
 
   missingIds(limit: number): Promise<readonly string[]> {

@@ -1,5 +1,6 @@
 import { Yielder } from '../../async/yielder.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Fragment, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import type { Segment } from '../pack/segment.ts'
@@ -37,7 +38,7 @@ export class ListSelection implements Selection {
   readonly objects: number
   readonly missing: number
   readonly textBytes: number
-  readonly heldBytes: number
+  readonly #heldBytes: number
   readonly #parts: ListParts
   readonly #listed: ListedObjects
   readonly #buffers: AnswerBuffers
@@ -49,7 +50,7 @@ export class ListSelection implements Selection {
       heldBytes += memoryBytes
     }
     this.objects = objects
-    this.heldBytes = heldBytes
+    this.#heldBytes = heldBytes
     this.missing = listed.missingCount
     this.textBytes = listed.textBytes
     this.#parts = parts
@@ -59,6 +60,10 @@ export class ListSelection implements Selection {
 
   get roomBytes(): number {
     return this.#buffers.roomBytes
+  }
+
+  lease(memory: MemoryLease): Promise<void> {
+    return this.#buffers.lease(memory, this.#heldBytes)
   }
 
   missingIds(limit: number): Promise<readonly string[]> {

@@ -6,7 +6,6 @@ import { OutdatedViewError } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { firstPending } from '../records/projects.ts'
 import type { Closure } from './closure.ts'
-import { contentDigest } from './content-digest.ts'
 import { type WalkContext, withWalk } from './with-walk.ts'
 
 /** A walk that packs were moved away from begins again. */
@@ -69,10 +68,7 @@ export class SharedWalks {
     const sequence = Math.min(pending ?? project.sequence, project.sequence)
     const walk = (signal: AbortSignal): Promise<Closure> =>
       this.#walking.run(signal, async () => {
-        const closure = await withWalk(this.#parts, project, { signal, party }, async (lent) => {
-          const walked = await lent.from(location)
-          return { ...walked, digest: await contentDigest(this.#parts, project, walked.packs, signal) }
-        })
+        const closure = await withWalk(this.#parts, project, { signal, party }, (lent) => lent.from(location))
         return { ...closure, sequence }
       })
     if (pending !== undefined) return walk(signal)

@@ -2,7 +2,11 @@ import type { Environment } from '../../environment.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { Uint32List } from '../bytes/growable.ts'
+import type { ObjectLocation } from '../records/locator.ts'
 import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+
+/** Where an object lies. */
+export type Place = Pick<ObjectLocation, 'sequence' | 'ordinal'>
 
 export interface WalkParts {
   readonly records: RecordStore

@@ -78,15 +78,18 @@ export class Fence implements ChangeTerms {
 
   /** The fence of a new collection, which ends those of other servers. */
   static async of(parts: FenceParts, project: ProjectView): Promise<Fence> {
-    const { records, environment, epochs } = parts
+    const { records, environment, epochs, turns } = parts
     const key = collectionKey(project.projectId, project.generation)
     const own = { key, value: encodeCollection(key, randomId(environment)) }
-    for (let tries = 0; tries < TRIES_AT_ONCE; tries++) {
-      const head = live(await readHead(records, project.projectId), project, project.layout)
-      const { ok } = await records.commit({ put: [own], expect: [{ key: head.key, value: head.bytes }] })
-      if (ok) return new Fence(parts, project, { head, epoch: await epochs.current(), own })
-    }
-    throw new LayoutChangedError()
+    // Uploads change the head. Those of this process wait, or many of them would get ahead of every try.
+    return turns.run(project.projectId, async () => {
+      for (let tries = 0; tries < TRIES_AT_ONCE; tries++) {
+        const head = live(await readHead(records, project.projectId), project, project.layout)
+        const { ok } = await records.commit({ put: [own], expect: [{ key: head.key, value: head.bytes }] })
+        if (ok) return new Fence(parts, project, { head, epoch: await epochs.current(), own })
+      }
+      throw new LayoutChangedError()
+    })
   }
 
   /** For a collection that changes nothing. */

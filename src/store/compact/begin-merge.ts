@@ -64,7 +64,7 @@ export async function beginMerge(
 }
 
 /** The contents of a small pack, and the bitmaps of its objects: as they were read, and without those that are placed. */
-function heldBytesOf({ inline, objects }: PackRecord): number {
+export function heldBytesOf({ inline, objects }: PackRecord): number {
   return (inline?.length ?? 0) + BITMAPS_OF_SOURCE * ((objects + 7) >> 3)
 }
 

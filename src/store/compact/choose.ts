@@ -18,24 +18,37 @@ export interface PackSize {
   readonly packBytes: number
   /** The share of its bytes that its live objects have, about. */
   readonly liveBytes: number
+  /** Memory that a merge takes for its live objects, about. */
+  readonly memoryBytes: number
+}
+
+/** How packs are chosen. */
+export interface ChooseOptions {
+  /** Everything that fits into one pack. */
+  readonly all?: boolean
+  /** The memory of one merge. Default: unlimited. */
+  readonly memoryBytesMax?: number
 }
 
 /**
  * The packs to merge next, in the order of their numbers; none if the number of packs is low enough. As git's geometric
  * repacking does it: sizes shall form a geometric progression, and the fewest small packs that restore it are merged.
  * So each object is rewritten a logarithmic number of times. Packs that are mostly dead are rewritten as well. With
- * `all`, everything that fits into one pack is.
+ * `all`, everything that fits into one pack is. A merge takes no more packs than its memory allows.
  */
-export function choosePacks(packs: readonly PackSize[], { all = false }: { readonly all?: boolean } = {}): number[] {
+export function choosePacks(
+  packs: readonly PackSize[],
+  { all = false, memoryBytesMax = Infinity }: ChooseOptions = {},
+): number[] {
   const dead = packs.filter(isMostlyDead).sort(bySize)
-  const first = all ? withoutUseless(fitting(inOrder(packs))) : smallest(packs)
-  const chosen = fitting([...first, ...dead.filter((pack) => !first.includes(pack))])
+  const first = all ? together(inOrder(packs), memoryBytesMax) : smallest(packs, memoryBytesMax)
+  const chosen = fitting([...first, ...dead.filter((pack) => !first.includes(pack))], memoryBytesMax)
   // A pack that is too large to be merged with others is rewritten alone.
   return inOrder(chosen.length === 0 ? dead.slice(0, 1) : chosen).map(({ sequence }) => sequence)
 }
 
-function smallest(packs: readonly PackSize[]): PackSize[] {
-  const candidates = packs.filter((pack) => !isFull(pack)).sort(bySize)
+function smallest(packs: readonly PackSize[], memoryBytesMax: number): PackSize[] {
+  const candidates = packs.filter((pack) => !isFull(pack, memoryBytesMax)).sort(bySize)
   let end = candidates.length - 1
   while (end > 0 && candidates[end].liveBytes >= GEOMETRIC_FACTOR * candidates[end - 1].liveBytes) end--
   if (end <= 0) return []
@@ -43,12 +56,14 @@ function smallest(packs: readonly PackSize[]): PackSize[] {
   for (let i = 0; i <= end; i++) sum += candidates[i].liveBytes
   while (end + 1 < candidates.length && candidates[end + 1].liveBytes < GEOMETRIC_FACTOR * sum)
     sum += candidates[++end].liveBytes
-  return fitting(candidates.slice(0, end + 1))
+  // If they do not all fit into one pack, neighbours come together: those refer to each other.
+  return fitting(inOrder(candidates.slice(0, end + 1)), memoryBytesMax)
 }
 
 /** Two packs that are not full always fit into one. */
-function isFull({ liveObjects, liveBytes }: PackSize): boolean {
-  return liveObjects > MERGED_OBJECTS_MAX / 2 || liveBytes > MERGED_BYTES_MAX / 2
+function isFull({ liveObjects, liveBytes, memoryBytes }: PackSize, memoryBytesMax: number): boolean {
+  const isLarge = liveObjects > MERGED_OBJECTS_MAX / 2 || liveBytes > MERGED_BYTES_MAX / 2
+  return isLarge || memoryBytes > memoryBytesMax / 2
 }
 
 function isMostlyDead({ objects, packBytes, liveBytes }: PackSize): boolean {
@@ -56,23 +71,30 @@ function isMostlyDead({ objects, packBytes, liveBytes }: PackSize): boolean {
 }
 
 /** As many as fit into one merged pack; later ones that are too large are passed over. */
-function fitting(packs: readonly PackSize[]): PackSize[] {
+function fitting(packs: readonly PackSize[], memoryBytesMax: number): PackSize[] {
   const taken: PackSize[] = []
-  let objects = 0
-  let bytes = 0
+  const sum = { objects: 0, bytes: 0, memoryBytes: 0 }
   for (const pack of packs) {
-    const isTooMuch = objects + pack.liveObjects > MERGED_OBJECTS_MAX || bytes + pack.liveBytes > MERGED_BYTES_MAX
+    const isTooMuch =
+      sum.objects + pack.liveObjects > MERGED_OBJECTS_MAX ||
+      sum.bytes + pack.liveBytes > MERGED_BYTES_MAX ||
+      sum.memoryBytes + pack.memoryBytes > memoryBytesMax
     if (isTooMuch || taken.length === SOURCES_MAX) continue
     taken.push(pack)
-    objects += pack.liveObjects
-    bytes += pack.liveBytes
+    sum.objects += pack.liveObjects
+    sum.bytes += pack.liveBytes
+    sum.memoryBytes += pack.memoryBytes
   }
   return taken
 }
 
-/** One pack alone is rewritten only if that frees something. */
-function withoutUseless(packs: PackSize[]): PackSize[] {
-  return packs.length === 1 && packs[0].liveObjects === packs[0].objects ? [] : packs
+/** As many as fit, from the first pack on with which that is of use. */
+function together(packs: readonly PackSize[], memoryBytesMax: number): PackSize[] {
+  for (let first = 0; first < packs.length; first++) {
+    const taken = fitting(packs.slice(first), memoryBytesMax)
+    if (taken.length > 1 || (taken.length === 1 && taken[0].liveObjects < taken[0].objects)) return taken
+  }
+  return []
 }
 
 function bySize(a: PackSize, b: PackSize): number {

@@ -11,8 +11,8 @@ import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import { type Pack, onlyIfDamaged } from '../records/pack-catalog.ts'
 import type { ProjectView, StoredProject } from '../records/project-view.ts'
 import { decodePackRecord, isActive, isRetired, type PackRecord } from '../records/pack-record.ts'
-import { viewProject } from '../records/projects.ts'
-import { type BeginParts, beginMerge } from './begin-merge.ts'
+import { isRemoved, readHead, viewProject } from '../records/projects.ts'
+import { type BeginParts, beginMerge, heldBytesOf } from './begin-merge.ts'
 import { DamagedPacks } from './damaged-packs.ts'
 import { dropRetired } from './drop-retired.ts'
 import { choosePacks, type PackSize } from './choose.ts'
@@ -20,14 +20,23 @@ import { finishMerge } from './finish-merge.ts'
 import { newestFirst, newestOfGroups } from './newest-roots.ts'
 import { Pace } from './pace.ts'
 import type { PlanUpkeep } from './plan-upkeep.ts'
+import { MERGE_BASE_BYTES } from './write.ts'
 
 /** A merged pack is not merged again before so many epochs have begun: readers know one former place of an object. */
 const MERGE_AGE_EPOCHS = 2
 /** The closures that decide about the order of a merged pack. */
 const CLOSURES_MAX = 8
 const PACKS_READ_AT_ONCE = 8
+/** Of the memory for requests a merge takes at most this share, however many packs there are: it takes fewer of them. */
+const MEMORY_SHARE = 3 / 4
+/** Interning ids and then compressing the tables takes this many times the bytes of the tables of all sources, about. */
+const MEMORY_PER_TABLES = 3
+/** Of that, the part that is taken while objects are still sorted. */
+const INTERNED_SHARE = 2 / 3
+/** The tables of merged packs are stored compressed. */
+const INFLATED_SHARE = 3
 
-export interface CompactorParts extends Omit<BeginParts, 'deflate' | 'memory' | 'pace'> {
+export interface CompactorParts extends Omit<BeginParts, 'deflate' | 'memory' | 'pace' | 'windowBytesMax'> {
   /** One lane: compression takes one core at most. */
   readonly openDeflate: () => DeflatePool
   readonly budget: MemoryBudget
@@ -48,6 +57,25 @@ interface ProjectPacks {
   readonly project: ProjectView | undefined
   readonly active: readonly ActivePack[]
   readonly retiredBytes: number
+}
+
+/** Packs to merge. */
+interface ChosenPacks {
+  readonly project: ProjectView
+  readonly packs: readonly Pack[]
+  /** Memory that the merge takes, about. */
+  readonly memoryBytes: number
+}
+
+/** Which packs a compaction may choose. */
+interface MergeLimits {
+  readonly all: boolean
+  /** The last pack. */
+  readonly last: number
+  /** Less once a merge took more than was expected. */
+  memoryBytesMax: number
+  /** Packs that not even a merge of their own has the memory for. */
+  readonly tooLarge: Set<number>
 }
 
 /** One compaction of a project. */
@@ -80,9 +108,10 @@ export class PackCompactor implements GraphCompactor {
     // Packs that come meanwhile wait for the next compaction: otherwise steady uploads would keep this one from its end.
     const last = Math.max(...packs.active.map(({ sequence }) => sequence))
     const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
+    const limits = { all, last, memoryBytesMax: this.#memoryBytesMax, tooLarge: new Set<number>() }
     let stopped: CompactionReport['stopped'] = null
     while (stopped === null) {
-      const chosen = await this.#choose(packs, { all, last })
+      const chosen = await this.#choose(packs, limits)
       if (chosen === undefined) break
       const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
       progress.storedBytesTotal += bytes
@@ -91,6 +120,11 @@ export class PackCompactor implements GraphCompactor {
       )
       // The others are merged without the damaged ones.
       if (outcome === 'damaged') continue
+      if (outcome === 'tooLarge') {
+        if (chosen.packs.length === 1) limits.tooLarge.add(chosen.packs[0].sequence)
+        else limits.memoryBytesMax = chosen.memoryBytes / 2
+        continue
+      }
       packs = await this.#packs(projectId, signal)
       if (outcome === 'storageFull') stopped = outcome
       if (outcome !== 'merged') break
@@ -108,19 +142,29 @@ export class PackCompactor implements GraphCompactor {
       storedBytesAfter: after.storedBytes,
       retiredBytes: packs.retiredBytes,
       stopped,
+      ...this.#damaged.among(packs.active.map(({ packId }) => packId)),
     }
   }
 
   /** Nothing of such a merge stays; the packs are as they were. */
   async #failed(
     error: unknown,
-    { packs }: { readonly packs: readonly Pack[] },
+    { project, packs }: ChosenPacks,
     signal: AbortSignal,
-  ): Promise<'storageFull' | 'damaged'> {
+  ): Promise<'storageFull' | 'tooLarge' | 'damaged' | 'refused'> {
     if (isServiceError(error) && error.code === 'storage_full') return 'storageFull'
+    if (isServiceError(error) && error.code === 'memory_limit_exceeded') return 'tooLarge'
     onlyIfDamaged(error)
-    if (await this.#damaged.find(packs, signal)) return 'damaged'
+    const isAsRead = (): Promise<boolean> => this.#isAsRead(project, signal)
+    if (await this.#damaged.find(packs, isAsRead, signal)) return 'damaged'
+    if (!(await isAsRead())) return 'refused'
     throw error
+  }
+
+  /** Whether the packs are where the view shows them: they went neither into others nor with their project. */
+  async #isAsRead({ projectId, generation, layout }: ProjectView, signal: AbortSignal): Promise<boolean> {
+    const { head } = await readHead(this.#parts.records, projectId, signal)
+    return head === undefined || (!isRemoved(head, generation) && head.layout === layout)
   }
 
   /** Ends the merge that is under way in a project, if there is one. */
@@ -153,27 +197,34 @@ export class PackCompactor implements GraphCompactor {
     return dropRetired(this.#parts, projectId, isDue, signal)
   }
 
+  get #memoryBytesMax(): number {
+    return this.#parts.budget.limitBytes * MEMORY_SHARE - MERGE_BASE_BYTES
+  }
+
   async #choose(
     { project, active }: ProjectPacks,
-    { all, last }: { readonly all: boolean; readonly last: number },
-  ): Promise<{ readonly project: ProjectView; readonly packs: readonly Pack[] } | undefined> {
+    { all, last, memoryBytesMax, tooLarge }: MergeLimits,
+  ): Promise<ChosenPacks | undefined> {
     const { catalog, epoch } = this.#parts
     if (project === undefined) return undefined
     const mergedBefore = (await epoch()) - MERGE_AGE_EPOCHS
     const old = active.filter(
-      ({ sequence, packId, mergedAt }) => sequence <= last && mergedAt <= mergedBefore && !this.#damaged.has(packId),
+      ({ sequence, packId, mergedAt }) =>
+        sequence <= last && mergedAt <= mergedBefore && !tooLarge.has(sequence) && !this.#damaged.has(packId),
     )
+    const sequences = new Set(choosePacks(old, { all, memoryBytesMax }))
+    const chosen = old.filter(({ sequence }) => sequences.has(sequence))
     const packs: Pack[] = []
-    const chosen = choosePacks(old, { all })
     for (let first = 0; first < chosen.length; first += PACKS_READ_AT_ONCE) {
       const some = chosen.slice(first, first + PACKS_READ_AT_ONCE)
-      packs.push(...(await Promise.all(some.map((sequence) => catalog.pack(project, sequence)))))
+      packs.push(...(await Promise.all(some.map(({ sequence }) => catalog.pack(project, sequence)))))
     }
-    return packs.length === 0 ? undefined : { project, packs }
+    const memoryBytes = chosen.reduce((sum, pack) => sum + pack.memoryBytes, 0)
+    return packs.length === 0 ? undefined : { project, packs, memoryBytes }
   }
 
   async #merge(
-    { project, packs }: { readonly project: ProjectView; readonly packs: readonly Pack[] },
+    { project, packs, memoryBytes }: ChosenPacks,
     { pace, signal, readRoots }: Compacting,
   ): Promise<'merged' | 'refused'> {
     const { budget, openDeflate } = this.#parts
@@ -185,7 +236,9 @@ export class PackCompactor implements GraphCompactor {
     const memory = budget.open({ signal: own, party, revoke: (reason) => controller.abort(reason) })
     const deflate = openDeflate()
     try {
-      const isBegun = await beginMerge({ ...this.#parts, deflate, memory, pace }, project, { packs, closures }, own)
+      const windowBytesMax = Math.max(0, this.#memoryBytesMax - INTERNED_SHARE * memoryBytes)
+      const parts = { ...this.#parts, deflate, memory, pace, windowBytesMax }
+      const isBegun = await beginMerge(parts, project, { packs, closures }, own)
       if (!isBegun) return 'refused'
     } finally {
       deflate.close()
@@ -205,7 +258,7 @@ export class PackCompactor implements GraphCompactor {
     const newest = newestOfGroups(await newestFirst(records, project, roots, signal)).slice(0, CLOSURES_MAX)
     const closures: (readonly PackSelection[])[] = []
     for (const { root } of newest) {
-      const closure = await closureOf(project.projectId, root.rootObjectId, signal).catch(onlyIfDamaged)
+      const closure = await closureOf(project.projectId, root.rootObjectId, signal).catch(onlyIfWithout)
       if (closure !== undefined) closures.push([rootOf(closure)], closure.packs)
     }
     return closures
@@ -233,8 +286,18 @@ function activePack(sequence: number, record: PackRecord): ActivePack {
   const { packId, objects, packBytes, owned, condemned, sources, epoch } = record
   const liveObjects = (owned?.count ?? 0) + (condemned?.count ?? 0)
   const liveBytes = objects === 0 ? 0 : Math.round((packBytes * liveObjects) / objects)
-  const mergedAt = sources.length === 0 ? -Infinity : epoch
-  return { sequence, packId, objects, liveObjects, packBytes, liveBytes, mergedAt }
+  const isMerged = sources.length > 0
+  const tablesBytes = (packBytes - record.tablesStart) * (isMerged ? INFLATED_SHARE : 1)
+  const memoryBytes =
+    heldBytesOf(record) + (objects === 0 ? 0 : MEMORY_PER_TABLES * tablesBytes * (liveObjects / objects))
+  const mergedAt = isMerged ? epoch : -Infinity
+  return { sequence, packId, objects, liveObjects, packBytes, liveBytes, memoryBytes, mergedAt }
+}
+
+/** A closure that cannot be walked, because of damage or its size, does not decide about the order. */
+function onlyIfWithout(error: unknown): undefined {
+  if (isServiceError(error) && error.code === 'memory_limit_exceeded') return undefined
+  return onlyIfDamaged(error)
 }
 
 function measured(packs: readonly PackSize[]): { readonly packs: number; readonly storedBytes: number } {

@@ -1,5 +1,6 @@
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
+import { type CompactionReport, DAMAGED_MAX } from '../../object/compaction.ts'
 import type { BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { type Pack, onlyIfDamaged } from '../records/pack-catalog.ts'
@@ -17,22 +18,35 @@ export interface DamagedPacksParts {
 /** Packs that merges leave alone, because they cannot be read whole. Until the process ends: then each is tried once more. */
 export class DamagedPacks {
   readonly #parts: DamagedPacksParts
-  readonly #packIds = new Set<string>()
+  readonly #damage = new Map<string, string>()
 
   constructor(parts: DamagedPacksParts) {
     this.#parts = parts
   }
 
   has(packId: string): boolean {
-    return this.#packIds.has(packId)
+    return this.#damage.has(packId)
   }
 
-  /** Reads these packs whole. Notes and reports the damaged ones; resolves to whether there are any. */
-  async find(packs: readonly Pack[], signal: AbortSignal): Promise<boolean> {
+  /** Those of these packs that are damaged, as a report tells them. */
+  among(packIds: readonly string[]): Pick<CompactionReport, 'damagedPacks' | 'damaged'> {
+    const damaged = packIds.flatMap((packId) => {
+      const message = this.#damage.get(packId)
+      return message === undefined ? [] : [{ packId, message }]
+    })
+    return { damagedPacks: damaged.length, damaged: damaged.slice(0, DAMAGED_MAX) }
+  }
+
+  /**
+   * Reads these packs whole. Notes and reports the damaged ones; resolves to whether there are any. None is if the
+   * project changed meanwhile (`isAsRead`): then they may be gone on purpose.
+   */
+  async find(packs: readonly Pack[], isAsRead: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
     let isAny = false
     for (const pack of packs) {
       const damage = await this.#damageOf(pack, signal)
       if (damage === undefined) continue
+      if (!(await isAsRead())) return false
       isAny = true
       this.#note(pack, damage)
     }
@@ -53,11 +67,13 @@ export class DamagedPacks {
   }
 
   #note({ projectId, record: { packId } }: Pack, damage: string): void {
-    const [oldest] = this.#packIds
-    if (this.#packIds.size >= PACKS_MAX && oldest !== undefined) this.#packIds.delete(oldest)
-    this.#packIds.add(packId)
+    const [oldest] = this.#damage.keys()
+    if (this.#damage.size >= PACKS_MAX && oldest !== undefined) this.#damage.delete(oldest)
+    this.#damage.set(packId, damage)
     this.#parts.onError(
-      corrupt(`pack ${packId} of project ${JSON.stringify(projectId)} is damaged, so it is not merged: ${damage}`),
+      corrupt(
+        `pack ${packId} of project ${JSON.stringify(projectId)} is damaged, so it is not merged: ${damage}; run "stowage check" to see what it affects`,
+      ),
     )
   }
 }

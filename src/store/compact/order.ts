@@ -1,6 +1,6 @@
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { PackSelection } from '../closure/closure.ts'
-import { BLOCK_BYTES } from '../pack/pack-builder.ts'
+import { BLOCK_BYTES } from '../../blocks/ready-blocks.ts'
 import type { Pack } from '../records/pack-catalog.ts'
 import type { MovingObjects } from './moved-batches.ts'
 

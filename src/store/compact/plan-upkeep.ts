@@ -1,7 +1,7 @@
 import type { Environment } from '../../environment.ts'
 import type { ReadRoots } from '../../object/collection.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
-import { readSource } from '../pack/segment-reader.ts'
+import { readSource } from '../pack/read-source.ts'
 import { decodePlanTables } from '../plan/plan-format.ts'
 import { condemnedBlobKey, keyBounds, keyParts, parseHex, planBlobName, planKey } from '../records/keys.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
@@ -54,8 +54,10 @@ export class PlanUpkeep {
   async renew(projectId: string, readRoots: ReadRoots, signal: AbortSignal): Promise<void> {
     const { records, replan } = this.#parts
     const project = await viewProject(records, projectId, signal)
-    const retired = project && (await this.#retired(project, signal))
-    if (project === undefined || retired === undefined || retired.sequences.size === 0) return
+    // Looking for retired packs reads them all: projects of small models have no stored plans.
+    if (project === undefined || !(await this.#hasPlans(project, signal))) return
+    const retired = await this.#retired(project, signal)
+    if (retired.sequences.size === 0) return
     const outdated = await this.#outdated(project, retired, signal)
     if (outdated.length === 0) return
     const planned = new Set(outdated.filter(({ variant }) => variant === '').map(({ rootId }) => rootId))
@@ -69,6 +71,12 @@ export class PlanUpkeep {
       if (!newest.has(held)) bytesLeft -= await this.#planBytes(project, rootObjectId)
     }
     for (const plan of outdated) await this.#drop(projectId, plan)
+  }
+
+  async #hasPlans({ projectId, generation }: ProjectView, signal: AbortSignal): Promise<boolean> {
+    const bounds = { ...keyBounds('plan', projectId, generation), limit: 1 }
+    for await (const entries of this.#parts.records.range(bounds, { signal })) if (entries.length > 0) return true
+    return false
   }
 
   async #retired(project: ProjectView, signal: AbortSignal): Promise<RetiredPacks> {

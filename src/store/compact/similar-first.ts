@@ -15,9 +15,11 @@ const KEY: HashKey = { low: 1, high: 2 }
 const UNRELATED = 0xffffffff
 const OBJECTS_MAX = 2 ** 20
 
-interface SortingParts {
+export interface SortingParts {
   readonly environment: Environment
   readonly memory: MemoryLease
+  /** The memory of one window; a batch that is larger is one by itself. */
+  readonly windowBytesMax: number
 }
 
 /**
@@ -27,14 +29,17 @@ interface SortingParts {
  * nothing keep their order.
  */
 export async function* similarFirst(
-  { environment, memory }: SortingParts,
+  { environment, memory, windowBytesMax }: SortingParts,
   batches: AsyncIterable<MovedBatch>,
 ): AsyncGenerator<MovedBatch> {
   const yielder = new Yielder(environment)
   let window = new Window()
   try {
     for await (const batch of batches) {
-      const isFull = window.bytes + batch.lines.length > WINDOW_BYTES_MAX || window.objects + batch.count > OBJECTS_MAX
+      const isFull =
+        window.bytes + batch.lines.length > WINDOW_BYTES_MAX ||
+        window.heldBytes + windowBytesOf(batch) > windowBytesMax ||
+        window.objects + batch.count > OBJECTS_MAX
       if (isFull || !memory.tryHold(windowBytesOf(batch))) {
         yield* window.sorted(yielder)
         memory.free(window.heldBytes)

@@ -1,6 +1,4 @@
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
-import type { Environment } from '../../environment.ts'
-import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { BlobStore } from '../../storage/backend.ts'
 import { PackWriter, UPLOAD_BASE_BYTES } from '../ingest/pack-writer.ts'
 import type { PackHeader, PackTables } from '../pack/pack-format.ts'
@@ -10,19 +8,17 @@ import { packBlobName } from '../records/keys.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
 import { MovedAdmission, type MovedBatch, movedBatches } from './moved-batches.ts'
 import type { MergedOrder } from './order.ts'
-import { similarFirst } from './similar-first.ts'
+import { similarFirst, type SortingParts } from './similar-first.ts'
 import type { Pace } from './pace.ts'
 
 /** Besides the tables: blocks in flight, which may be larger than those of an upload. */
-const MERGE_BASE_BYTES = 4 * UPLOAD_BASE_BYTES
+export const MERGE_BASE_BYTES: number = 4 * UPLOAD_BASE_BYTES
 
-export interface MergeWriting {
+export interface MergeWriting extends SortingParts {
   readonly blobs: BlobStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
   readonly deflate: DeflatePool
-  readonly environment: Environment
-  readonly memory: MemoryLease
   readonly pace: Pace
 }
 

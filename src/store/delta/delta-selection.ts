@@ -5,7 +5,17 @@ import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../
 import { countObjects, packsBytes } from '../closure/closure.ts'
 import { chosenSegments, firstIds, inBatches, type SelectionFacts } from '../closure/graph-selection.ts'
 import type { SegmentBatches } from '../pack/segment-reader.ts'
+import type { DeltaCache } from './delta-cache.ts'
 import { type DeltaParts, DeltaWalk, type VersionDifference } from './delta-walk.ts'
+
+/** Where the answer is kept, and the name of everything that it depends on. */
+export interface DeltaKeeping {
+  readonly cache: DeltaCache
+  readonly key: string
+}
+
+/** Fragments that are handed on together. */
+const FRAGMENTS_AT_ONCE = 16
 
 /**
  * The objects of a newer version that a client lacks, as deltas (`<id> TAB [base, ...] LF`) on objects of an older
@@ -17,19 +27,26 @@ export class DeltaSelection implements Selection {
   readonly missing: number
   readonly closureDigest?: string
   readonly have?: readonly HaveOutcome[]
-  readonly heldBytes: number
+  readonly #heldBytes: number
   readonly #parts: DeltaParts
   readonly #difference: VersionDifference
   readonly #missing: IdSet
   readonly #buffers: AnswerBuffers
   readonly #memory: MemoryLease | undefined
+  readonly #keeping: DeltaKeeping | undefined
 
-  constructor(parts: DeltaParts, difference: VersionDifference, facts: SelectionFacts, memory?: MemoryLease) {
+  constructor(
+    parts: DeltaParts,
+    difference: VersionDifference,
+    facts: SelectionFacts,
+    { memory, keeping }: { readonly memory?: MemoryLease | undefined; readonly keeping?: DeltaKeeping | undefined },
+  ) {
     this.#memory = memory
+    this.#keeping = keeping
     this.objects = countObjects(difference.packs)
     this.missing = facts.missing.size
     // The walk removes the objects that it meets from a copy.
-    this.heldBytes = 2 * packsBytes(difference.packs) + facts.missing.memoryBytes
+    this.#heldBytes = 2 * packsBytes(difference.packs) + facts.missing.memoryBytes
     this.closureDigest = facts.closureDigest
     this.have = facts.have
     this.#parts = parts
@@ -40,6 +57,10 @@ export class DeltaSelection implements Selection {
 
   get roomBytes(): number {
     return this.#buffers.roomBytes
+  }
+
+  lease(memory: MemoryLease): Promise<void> {
+    return this.#buffers.lease(memory, this.#heldBytes)
   }
 
   missingIds(limit: number): Promise<readonly string[]> {
@@ -57,11 +78,17 @@ export class DeltaSelection implements Selection {
   }
 
   fragments(options: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
-    return this.#parts.catalog.reading(this.#difference.project, this.#fragments(options))
+    const walk = this.#walk()
+    const fragments = this.#parts.catalog.reading(this.#difference.project, this.#fragments(walk, options))
+    if (this.#keeping === undefined || this.#memory === undefined) return fragments
+    const { cache, key } = this.#keeping
+    const kept = cache.find(key)
+    return kept === undefined
+      ? cache.keeping(key, fragments, this.#memory, () => !walk.wasShortOfMemory)
+      : inParts(kept)
   }
 
-  async *#fragments({ signal }: SelectionReadOptions): AsyncGenerator<readonly Fragment[]> {
-    const walk = this.#walk()
+  async *#fragments(walk: DeltaWalk, { signal }: SelectionReadOptions): AsyncGenerator<readonly Fragment[]> {
     for await (const lines of walk.lines(signal)) yield [{ lines }]
     yield* this.#parts.reader.fragments(this.#segmentsLeft(walk), { signal, buffers: this.#buffers })
   }
@@ -77,4 +104,8 @@ export class DeltaSelection implements Selection {
   #segmentsLeft(walk: DeltaWalk): SegmentBatches {
     return inBatches(chosenSegments(this.#parts.catalog, this.#difference.project, { packs: walk.left() }))
   }
+}
+
+async function* inParts(fragments: readonly Fragment[]): AsyncGenerator<readonly Fragment[]> {
+  for (let at = 0; at < fragments.length; at += FRAGMENTS_AT_ONCE) yield fragments.slice(at, at + FRAGMENTS_AT_ONCE)
 }

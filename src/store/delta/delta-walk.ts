@@ -75,6 +75,7 @@ export class DeltaWalk {
   /** Pairs for which memory is leased. */
   #pairsHeld = 0
   #sliceEndsAtMs = 0
+  #wasShortOfMemory = false
 
   constructor(parts: DeltaParts, difference: VersionDifference, holding: DeltaHolding) {
     this.#parts = parts
@@ -88,6 +89,11 @@ export class DeltaWalk {
         { ...pack, wanted: new Bitmap(Uint8Array.from(pack.wanted.bytes), pack.wanted.count) },
       ]),
     )
+  }
+
+  /** Whether objects are sent whole that deltas might have served, because there was no memory to find that out. */
+  get wasShortOfMemory(): boolean {
+    return this.#wasShortOfMemory
   }
 
   /** The objects that were not met so far. */
@@ -173,7 +179,10 @@ export class DeltaWalk {
   #hasRoom(): boolean {
     if (this.#waiting.length < this.#pairsHeld) return true
     if (this.#waiting.length >= PAIRS_MAX) return false
-    if (this.#memory?.tryHold(PAIRS_PER_HOLD * PAIR_BYTES) === false) return false
+    if (this.#memory?.tryHold(PAIRS_PER_HOLD * PAIR_BYTES) === false) {
+      this.#wasShortOfMemory = true
+      return false
+    }
     this.#pairsHeld += PAIRS_PER_HOLD
     return true
   }

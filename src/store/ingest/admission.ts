@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
-import type { ObjectBatch } from '../../object/batch.ts'
+import type { ObjectBatch, ReadyBlock } from '../../object/batch.ts'
 import { DIFFERING_IDS_MAX } from '../../object/graph-store.ts'
 import { IdSet } from '../../object/id-set.ts'
 import type { RecordStore } from '../../storage/backend.ts'
@@ -12,6 +12,15 @@ import type { ProjectHead } from '../records/records.ts'
 
 /** The checksum of a longer text is computed in turns. */
 const LONG_TEXT_BYTES = 1_048_576
+/** The tab and the line feed of a line. */
+const LINE_FRAME_BYTES = 2
+
+/** Objects `first` up to `end` of a batch; the line of the first starts at byte `start`. */
+interface Run {
+  readonly first: number
+  readonly end: number
+  readonly start: number
+}
 
 /**
  * Admits objects that are neither held nor in the pack already, so that nothing is written twice, and counts the
@@ -58,31 +67,91 @@ export class Admission {
   }
 
   async admit(batch: ObjectBatch, builder: PackBuilder, signal: AbortSignal): Promise<void> {
+    if (batch.blocks !== undefined) return this.#admitBlocks(batch, batch.blocks, builder, signal)
     let start = 0
     for (let first = 0; first < batch.count; first += LOOKUP_KEYS) {
-      const end = Math.min(batch.count, first + LOOKUP_KEYS)
-      const held = this.#isNewProject ? [] : await this.#held(batch, first, end, start, signal)
-      for (let index = first; index < end; index++) {
-        const text = batch.lines.subarray(start + batch.idBytes[index] + 1, start + batch.lineBytes[index] - 1)
-        const textCrc32 = text.length > LONG_TEXT_BYTES ? await crc32InTurns(text, this.#environment) : crc32(text)
-        const more = this.#admitOne(batch, index, start, textCrc32, held[index - first], builder)
-        if (more !== undefined) await more
-        start += batch.lineBytes[index]
-      }
+      const run = { first, end: Math.min(batch.count, first + LOOKUP_KEYS), start }
+      start = await this.#admitEach(batch, run, await this.#held(batch, run, signal), builder)
     }
   }
 
-  #held(
+  /** A block of new objects is taken as it is; of another one, each new object is added by itself. */
+  async #admitBlocks(
     batch: ObjectBatch,
-    first: number,
-    end: number,
-    start: number,
+    blocks: readonly ReadyBlock[],
+    builder: PackBuilder,
     signal: AbortSignal,
-  ): ReturnType<typeof readObjects> {
+  ): Promise<void> {
+    const held: (ObjectRecord | undefined)[] = []
+    let start = 0
+    for (let first = 0; first < batch.count; first += LOOKUP_KEYS) {
+      const run = { first, end: Math.min(batch.count, first + LOOKUP_KEYS), start }
+      for (const record of await this.#held(batch, run, signal)) held.push(record)
+      start = endOf(batch, run)
+    }
+    start = 0
+    let first = 0
+    for (const block of blocks) {
+      const run = { first, end: first + block.count, start }
+      const heldHere = held.slice(first, run.end)
+      const isNew = heldHere.every((record) => record?.state !== 'live')
+      if (!isNew || !(await this.#adopt(batch, block, run, builder)))
+        await this.#admitEach(batch, run, heldHere, builder)
+      first = run.end
+      start += block.rawBytes
+    }
+  }
+
+  async #adopt(batch: ObjectBatch, block: ReadyBlock, run: Run, builder: PackBuilder): Promise<boolean> {
+    const textCrc32 = new Uint32Array(block.count)
+    let start = run.start
+    let idBytes = 0
+    for (let i = 0; i < block.count; i++) {
+      const index = run.first + i
+      const crc = this.#crc32Of(batch, index, start)
+      textCrc32[i] = typeof crc === 'number' ? crc : await crc
+      start += batch.lineBytes[index]
+      idBytes += batch.idBytes[index]
+    }
+    if (!(await builder.adopt(batch, block, { first: run.first, start: run.start, textCrc32 }))) return false
+    this.#addedObjects += block.count
+    this.#addedJsonBytes += block.rawBytes - idBytes - LINE_FRAME_BYTES * block.count
+    return true
+  }
+
+  /** Returns where the next line starts. */
+  async #admitEach(
+    batch: ObjectBatch,
+    { first, end, start }: Run,
+    held: readonly (ObjectRecord | undefined)[],
+    builder: PackBuilder,
+  ): Promise<number> {
+    let at = start
+    for (let index = first; index < end; index++) {
+      const crc = this.#crc32Of(batch, index, at)
+      const textCrc32 = typeof crc === 'number' ? crc : await crc
+      const more = this.#admitOne(batch, index, at, textCrc32, held[index - first], builder)
+      if (more !== undefined) await more
+      at += batch.lineBytes[index]
+    }
+    return at
+  }
+
+  #crc32Of(batch: ObjectBatch, index: number, start: number): number | Promise<number> {
+    const text = batch.lines.subarray(start + batch.idBytes[index] + 1, start + batch.lineBytes[index] - 1)
+    return text.length > LONG_TEXT_BYTES ? crc32InTurns(text, this.#environment) : crc32(text)
+  }
+
+  async #held(
+    batch: ObjectBatch,
+    { first, end, start }: Run,
+    signal: AbortSignal,
+  ): Promise<readonly (ObjectRecord | undefined)[]> {
+    if (this.#isNewProject) return []
     const ids: Uint8Array[] = []
     for (let index = first, at = start; index < end; at += batch.lineBytes[index++])
       ids.push(batch.lines.subarray(at, at + batch.idBytes[index]))
-    return readObjects(this.#records, this.#project, ids, signal)
+    return await readObjects(this.#records, this.#project, ids, signal)
   }
 
   #admitOne(
@@ -114,6 +183,12 @@ export class Admission {
     this.differing++
     if (this.differingIds.length < DIFFERING_IDS_MAX) this.differingIds.push(Buffer.from(id).toString('utf8'))
   }
+}
+
+function endOf({ lineBytes }: ObjectBatch, { first, end, start }: Run): number {
+  let at = start
+  for (let index = first; index < end; index++) at += lineBytes[index]
+  return at
 }
 
 async function crc32InTurns(text: Uint8Array, environment: Environment): Promise<number> {

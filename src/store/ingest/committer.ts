@@ -5,7 +5,7 @@ import { DIFFERING_IDS_MAX, type ProjectTotals } from '../../object/graph-store.
 import type { BlobStore, Change, CommitResult, Entry, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { linePlaces } from '../pack/line-places.ts'
-import { unreferencedOrdinals } from '../pack/pack-builder.ts'
+import { unreferencedOrdinals } from '../pack/unreferenced.ts'
 import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { changeObjects } from '../records/change-objects.ts'
 import { condemnedBlobKey, headKey, objectKeyMaker, packBlobName, packKey, pendingKey } from '../records/keys.ts'
@@ -14,7 +14,7 @@ import { afterLostTry, areAsExpected } from '../records/lost-try.ts'
 import { LoweredTotals } from '../records/lowered-totals.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from '../records/object-record.ts'
 import { decodePackRecord, encodePackRecord, LAST_ORDINALS_MAX, type PackRecord } from '../records/pack-record.ts'
-import { firstPending, garbageEntry, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
+import { firstPending, garbageEntryAgain, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
 import { encodeHead, encodeMark, encodeTotals } from '../records/records.ts'
 import {
   addTotals,
@@ -259,7 +259,7 @@ export class Committer {
       const { head } = await readHead(records, pack.projectId)
       if (isRemoved(head, pack.generation)) {
         // Ids may have been written behind the sweep that took the pack: it must come again.
-        await records.insertMany([garbageEntry(pack.projectId, pack.generation)])
+        await records.commit({ put: [garbageEntryAgain(pack, this.#parts.environment)] })
         throw projectRemoved()
       }
     }

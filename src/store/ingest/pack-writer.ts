@@ -41,7 +41,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   readonly #tablesMemory: MemoryPart
   readonly #builder: PackBuilder
   readonly #deflatesTables: boolean
-  readonly #inFlight: Promise<Uint8Array>[] = []
+  readonly #inFlight: (Promise<Uint8Array> | Uint8Array)[] = []
   #output: Uint8Array[] = []
   #outputBytes = 0
   #packBytes = 0
@@ -94,8 +94,10 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     this.#emit(new Uint8Array(-this.#packBytes & 3))
     const tablesStart = this.#packBytes
     const { finishedBytes } = this.#builder
-    await this.#tablesMemory.set(this.#memoryBytes + (this.#deflatesTables ? 3 : 1) * finishedBytes)
+    await this.#tablesMemory.set(this.#memoryBytes + finishedBytes)
     const tables = await this.#builder.tables()
+    // Compressing them takes them in one piece, and the result.
+    await this.#tablesMemory.set(this.#memoryBytes + (this.#deflatesTables ? 3 : 1) * finishedBytes)
     const deflate = (raw: Uint8Array): Promise<Uint8Array> => this.#deflate.deflate(raw)
     const encoded = this.#deflatesTables
       ? await deflateTables(tables, tablesStart, deflate)
@@ -109,8 +111,12 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   }
 
   #startCompressing(): void {
-    for (const raw of this.#builder.takeClosed()) {
-      const stored = this.#deflate.deflate(raw)
+    for (const block of this.#builder.takeClosed()) {
+      if ('stored' in block) {
+        this.#inFlight.push(block.stored)
+        continue
+      }
+      const stored = this.#deflate.deflate(block.raw)
       // The error is thrown where the result is awaited; until then it must not count as unhandled.
       stored.catch(() => undefined)
       this.#inFlight.push(stored)
@@ -120,7 +126,8 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   /** Waits until at most `remaining` blocks are in flight, and yields buffers that are large enough to write. */
   async *#place(remaining: number): AsyncGenerator<Uint8Array> {
     while (this.#inFlight.length > remaining) {
-      const stored = await (this.#inFlight.shift() as Promise<Uint8Array>)
+      const next = this.#inFlight.shift() as Promise<Uint8Array> | Uint8Array
+      const stored = next instanceof Promise ? await next : next
       this.#builder.placed(stored, this.#packBytes)
       this.#emit(stored)
       if (this.#outputBytes >= OUTPUT_BYTES) yield this.#takeOutput()

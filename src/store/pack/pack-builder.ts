@@ -1,15 +1,15 @@
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../../environment.ts'
-import type { ObjectBatch } from '../../object/batch.ts'
+import { BLOCK_BYTES, fitsBlock } from '../../blocks/ready-blocks.ts'
+import type { ObjectBatch, ReadyBlock } from '../../object/batch.ts'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
-import { Bitmap } from '../bytes/bitmap.ts'
 import { Uint32List } from '../bytes/growable.ts'
 import { CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from './pack-format.ts'
 
-/** Raw bytes after which a block is closed. An object that is larger has a block of its own. */
-export const BLOCK_BYTES = 16_384
+/** A received block of fewer raw bytes is compressed anew, with its neighbours: small blocks cost every download. */
+const ADOPTED_BYTES_MIN: number = BLOCK_BYTES / 2
 const UNDEFINED_ORDINAL = 0xffffffff
 const LINE_END = Buffer.from('\n')
 /**
@@ -20,15 +20,28 @@ const NAMES_AT_ONCE = 512
 /** An object that mentions more is taken in turns. */
 const NAMES_IN_ONE_TURN_MAX = 4_096
 
+/** A block that no object is added to any more: raw, or compressed already. */
+export type ClosedBlock = { readonly raw: Uint8Array } | { readonly stored: Uint8Array }
+
+/** The place of a block in a batch. */
+export interface BlockPlace {
+  /** Its first object. */
+  readonly first: number
+  /** The byte at which the line of that starts. */
+  readonly start: number
+  /** Of the text of each of its objects. */
+  readonly textCrc32: Uint32Array
+}
+
 /**
  * Gathers objects into raw blocks and their facts into tables. Every id, of an object or mentioned by one, is interned
  * once (a symbol); at the end symbols that became objects turn into ordinals, all others into external ids.
  */
 export class PackBuilder {
   readonly #environment: Environment
-  readonly #symbols: IdSet
-  readonly #ordinalOfSymbol = new Uint32List()
-  readonly #symbolOfOrdinal = new Uint32List()
+  #symbols: IdSet
+  #ordinalOfSymbol = new Uint32List()
+  #symbolOfOrdinal = new Uint32List()
   readonly #lineBytes = new Uint32List()
   readonly #textCrc32 = new Uint32List()
   readonly #references = { ends: new Uint32List(), targets: new Uint32List() }
@@ -47,7 +60,10 @@ export class PackBuilder {
   #open = Buffer.allocUnsafe(BLOCK_BYTES)
   #openBytes = 0
   #openIdBytes = 0
-  #closed: Uint8Array[] = []
+  #closed: ClosedBlock[] = []
+
+  /** The symbols of the block that is being adopted. */
+  readonly #claimed: number[] = []
 
   constructor(environment: Environment) {
     this.#environment = environment
@@ -67,6 +83,7 @@ export class PackBuilder {
       this.#textCrc32,
       this.#references.targets,
       this.#claims.targets,
+      ...Object.values(this.#directory),
     ]
     return this.#symbols.memoryBytes + lists.reduce((sum, list) => sum + list.memoryBytes, 0)
   }
@@ -96,24 +113,37 @@ export class PackBuilder {
   add(batch: ObjectBatch, index: number, start: number, textCrc32: number): Promise<void> | undefined {
     const idBytes = batch.idBytes[index]
     const lineBytes = batch.lineBytes[index]
-    if (this.#openBytes > 0 && this.#openBytes + lineBytes > this.#blockBytes) this.closeBlock()
+    if (!fitsBlock(this.#openBytes, lineBytes, this.#blockBytes)) this.closeBlock()
     const symbol = this.#intern(batch.lines, start, start + idBytes)
     this.#ordinalOfSymbol.set(symbol, this.objects)
-    this.#symbolOfOrdinal.push(symbol)
-    this.#lineBytes.push(lineBytes)
-    this.#textCrc32.push(textCrc32)
+    this.#beginRow(symbol, lineBytes, textCrc32)
     this.#append(batch.lines, start, lineBytes, idBytes)
     if (this.#openBytes >= this.#blockBytes) {
       // A block of its own: the checksum of a long text is not computed twice.
       const isAlone = this.#openBytes === lineBytes
       this.closeBlock(isAlone ? crc32OfLine(batch.lines, { start, idBytes, lineBytes, textCrc32 }) : undefined)
     }
-    const first = index === 0 ? 0 : batch.claimEnds[index - 1]
-    if (batch.claimEnds[index] - first > NAMES_IN_ONE_TURN_MAX) return this.#mentionInTurns(batch, index, first)
-    this.#mention(this.#references, batch, first, batch.referenceEnds[index])
-    this.#mention(this.#claims, batch, batch.referenceEnds[index], batch.claimEnds[index])
-    this.#endRows()
-    return undefined
+    return this.#mentionAll(batch, index)
+  }
+
+  /**
+   * Takes a block as it was received, with objects `first` and following of the batch, whose lines start at `start`.
+   * Returns false, and changes nothing, if the block is too small, or if one of its ids was added before.
+   */
+  async adopt(batch: ObjectBatch, block: ReadyBlock, at: BlockPlace): Promise<boolean> {
+    const firstOrdinal = this.objects
+    if (block.rawBytes < ADOPTED_BYTES_MIN || !this.#claimOrdinals(batch, block, at)) return false
+    this.closeBlock()
+    let idBytes = 0
+    for (let i = 0; i < block.count; i++) {
+      const index = at.first + i
+      idBytes += batch.idBytes[index]
+      this.#beginRow(this.#claimed[i], batch.lineBytes[index], at.textCrc32[i])
+      const more = this.#mentionAll(batch, index)
+      if (more !== undefined) await more
+    }
+    this.#endBlock(block, { objectEnd: firstOrdinal + block.count, idBytes })
+    return true
   }
 
   /** Begins a block for the next object; this one and the following are closed at so many raw bytes. */
@@ -127,22 +157,18 @@ export class PackBuilder {
   closeBlock(rawCrc32?: number): void {
     if (this.#openBytes === 0) return
     const raw = this.#open.subarray(0, this.#openBytes)
-    this.#closed.push(raw)
-    this.#directory.rawBytes.push(raw.length)
-    this.#directory.rawCrc32.push(rawCrc32 ?? crc32(raw))
-    this.#directory.objectEnds.push(this.objects)
-    this.#directory.idBytes.push(this.#openIdBytes)
-    this.#directory.codecs.push(CODEC_RAW_DEFLATE)
+    const block = { raw, rawBytes: raw.length, rawCrc32: rawCrc32 ?? crc32(raw) }
+    this.#endBlock(block, { objectEnd: this.objects, idBytes: this.#openIdBytes })
     this.#open = Buffer.allocUnsafe(this.#blockBytes)
     this.#openBytes = 0
     this.#openIdBytes = 0
   }
 
   /**
-   * Raw blocks that were closed since the last call, in order; the caller compresses them and calls `placed`, in the
-   * same order.
+   * Blocks that were closed since the last call, in order; the caller compresses those that are raw and calls `placed`,
+   * in the same order.
    */
-  takeClosed(): Uint8Array[] {
+  takeClosed(): ClosedBlock[] {
     const closed = this.#closed
     this.#closed = []
     return closed
@@ -155,7 +181,7 @@ export class PackBuilder {
     this.#directory.storedCrc32.push(crc32(stored))
   }
 
-  /** The tables of the pack, once every block is placed. */
+  /** The tables of the pack, once every block is placed. Nothing can be added after that: what they do not need goes. */
   async tables(): Promise<PackTables> {
     const yielder = new Yielder(this.#environment)
     const externals = new Uint32List()
@@ -167,7 +193,7 @@ export class PackBuilder {
       if (symbol % NAMES_AT_ONCE === 0) await yielder.due()
     }
     const directory = this.#directory
-    return {
+    const tables = {
       objects: this.objects,
       blocks: directory.offsets.length,
       directory: {
@@ -187,12 +213,60 @@ export class PackBuilder {
       claims: await remapped(this.#claims, targetOfSymbol, yielder),
       externals: await this.#byteTable(externals.view(), yielder),
     }
+    this.#symbols = new IdSet(0, undefined, this.#environment.hashKey)
+    this.#ordinalOfSymbol = new Uint32List()
+    this.#symbolOfOrdinal = new Uint32List()
+    for (const rows of [this.#references, this.#claims]) rows.targets = new Uint32List()
+    return tables
   }
 
   #intern(source: Uint8Array, start: number, end: number): number {
     const symbol = this.#symbols.add(source, start, end)
     if (symbol === this.#ordinalOfSymbol.length) this.#ordinalOfSymbol.push(UNDEFINED_ORDINAL)
     return symbol
+  }
+
+  /** Gives the next ordinals to the ids of a block; false, and nothing is changed, if one of them has an ordinal. */
+  #claimOrdinals(batch: ObjectBatch, { count }: ReadyBlock, { first, start }: BlockPlace): boolean {
+    this.#claimed.length = 0
+    for (let i = 0, at = start; i < count; at += batch.lineBytes[first + i++]) {
+      const symbol = this.#intern(batch.lines, at, at + batch.idBytes[first + i])
+      if (this.#ordinalOfSymbol.at(symbol) !== UNDEFINED_ORDINAL) {
+        for (const claimed of this.#claimed) this.#ordinalOfSymbol.set(claimed, UNDEFINED_ORDINAL)
+        return false
+      }
+      this.#ordinalOfSymbol.set(symbol, this.objects + i)
+      this.#claimed.push(symbol)
+    }
+    return true
+  }
+
+  #beginRow(symbol: number, lineBytes: number, textCrc32: number): void {
+    this.#symbolOfOrdinal.push(symbol)
+    this.#lineBytes.push(lineBytes)
+    this.#textCrc32.push(textCrc32)
+  }
+
+  #endBlock(
+    block: Omit<ReadyBlock, 'count' | 'stored'> & ClosedBlock,
+    { objectEnd, idBytes }: { readonly objectEnd: number; readonly idBytes: number },
+  ): void {
+    const directory = this.#directory
+    this.#closed.push(block)
+    directory.rawBytes.push(block.rawBytes)
+    directory.rawCrc32.push(block.rawCrc32)
+    directory.objectEnds.push(objectEnd)
+    directory.idBytes.push(idBytes)
+    directory.codecs.push(CODEC_RAW_DEFLATE)
+  }
+
+  #mentionAll(batch: ObjectBatch, index: number): Promise<void> | undefined {
+    const first = index === 0 ? 0 : batch.claimEnds[index - 1]
+    if (batch.claimEnds[index] - first > NAMES_IN_ONE_TURN_MAX) return this.#mentionInTurns(batch, index, first)
+    this.#mention(this.#references, batch, first, batch.referenceEnds[index])
+    this.#mention(this.#claims, batch, batch.referenceEnds[index], batch.claimEnds[index])
+    this.#endRows()
+    return undefined
   }
 
   async #mentionInTurns(batch: ObjectBatch, index: number, first: number): Promise<void> {
@@ -273,13 +347,4 @@ async function remapped(
     await yielder.due()
   }
   return { ends: rows.ends.view(), targets }
-}
-
-/** Objects of the pack that no other object of the pack refers to. */
-export function unreferencedOrdinals(tables: PackTables): number[] {
-  const referenced = Bitmap.empty(tables.objects)
-  for (const target of tables.references.targets) if (target < tables.objects) referenced.add(target)
-  const ordinals: number[] = []
-  for (let ordinal = 0; ordinal < tables.objects; ordinal++) if (!referenced.has(ordinal)) ordinals.push(ordinal)
-  return ordinals
 }

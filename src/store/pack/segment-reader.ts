@@ -1,14 +1,18 @@
 import { crc32 } from 'node:zlib'
 import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
+import type { ReadBuffers } from '../../memory/read-buffers.ts'
 import type { Environment } from '../../environment.ts'
 import { inflateFragments, inflateFragmentsSync } from '../../compression/inflate.ts'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
+import { bytesOf, joined } from '../bytes/joined.ts'
+import { converted } from '../../async/relay.ts'
 import { readAhead } from '../bytes/read-ahead.ts'
+import { readSource } from './read-source.ts'
 import { placedBytes, takeLines } from './placed-lines.ts'
-import { cutLines, type ByteSource, type Segment } from './segment.ts'
+import { cutLines, nameOf, type ByteSource, type Segment } from './segment.ts'
 
 /**
  * Unneeded bytes between two segments that are read along rather than starting another read, as a part of the read that
@@ -31,7 +35,17 @@ interface Span {
 interface LoadedSpan {
   readonly segments: readonly Segment[]
   readonly stored: readonly Uint8Array[]
+  /** All that was read, with what lies between the segments. */
+  readonly whole: Uint8Array
 }
+
+interface InflatedSpan {
+  readonly segments: readonly Segment[]
+  readonly raw: Uint8Array
+}
+
+/** Of a span, as far as neighbours of one kind are concerned. */
+type Run = Pick<LoadedSpan, 'segments' | 'stored'>
 
 export interface SegmentPiece {
   readonly segment: Segment
@@ -61,18 +75,23 @@ export class SegmentReader {
 
   /**
    * The stored bytes of segments without a cut, one buffer for each read. `verify` decides whether their CRC is
-   * compared.
+   * compared. A caller that knows that nobody needs a part of them any more may give it back to
+   * `memory.readBuffers`.
    */
-  async *stored(
+  stored(
     batches: SegmentBatches,
     reading: Reading,
     verify: (segment: Segment) => boolean,
-  ): AsyncGenerator<Uint8Array> {
-    for await (const { segments, stored } of this.#spans(batches, reading, Infinity)) {
+  ): AsyncIterableIterator<Uint8Array> {
+    const { readBuffers } = this.memory
+    const spans = (): AsyncIterable<LoadedSpan> => this.#spans(batches, reading, { rawBytesMax: Infinity, readBuffers })
+    return converted(spans, ({ segments, stored, whole }) => {
       for (const [i, segment] of segments.entries()) if (verify(segment)) checkStored(segment, stored[i])
       reading.buffers.passOn(bytesOf(stored))
-      yield joined(stored)
-    }
+      const bytes = joined(stored)
+      if (bytes.buffer !== whole.buffer) readBuffers.giveBack(whole)
+      return bytes
+    })
   }
 
   /** Whole segments as they are stored, cut ones as lines. */
@@ -94,32 +113,35 @@ export class SegmentReader {
   }
 
   /** Whole lines in large buffers. */
-  async *lines(batches: SegmentBatches, reading: Reading): AsyncGenerator<Uint8Array> {
+  lines(batches: SegmentBatches, reading: Reading): AsyncIterableIterator<Uint8Array> {
     const { signal, buffers } = reading
     const bounds = {
       count: INFLATED_AHEAD,
       bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.aheadBytes),
       bytesOf: rawBytesOf,
     }
-    const inflating = readAhead(this.#spans(batches, reading), bounds, async (span) => {
-      buffers.hold(rawBytesOf(span))
-      const raw = await inflated(span.segments, joined(span.stored), this.environment)
-      buffers.free(bytesOf(span.stored))
-      return { segments: span.segments, raw }
-    })
-    for await (const { segments, raw } of inflating) {
+    const { readBuffers } = this.memory
+    const inflating = (): AsyncIterable<InflatedSpan> =>
+      readAhead(this.#spans(batches, reading, { readBuffers }), bounds, async (span) => {
+        buffers.hold(rawBytesOf(span))
+        const raw = await inflated(span.segments, joined(span.stored), this.environment)
+        buffers.free(bytesOf(span.stored))
+        readBuffers.giveBack(span.whole)
+        return { segments: span.segments, raw }
+      })
+    return converted(inflating, ({ segments, raw }) => {
       signal.throwIfAborted()
       buffers.passOn(raw.length)
-      yield* cutSegments(segments, raw)
-    }
+      const lines = cutSegments(segments, raw)
+      return lines.length === 0 ? undefined : lines
+    })
   }
 
-  /** `rawBytesMax` limits the inflated bytes of one span. */
   #spans(
     batches: SegmentBatches,
     { signal, buffers }: Reading,
-    rawBytesMax: number = SPAN_RAW_BYTES_MAX,
-  ): AsyncGenerator<LoadedSpan> {
+    { rawBytesMax = SPAN_RAW_BYTES_MAX, readBuffers }: SpanOptions = {},
+  ): AsyncIterableIterator<LoadedSpan> {
     const storedBytesMax = Math.min(this.#blobs.readBytesPreferred, BLOB_READ_BYTES_MAX)
     const bounds = {
       count: READS_AHEAD,
@@ -127,18 +149,28 @@ export class SegmentReader {
       bytesOf: storedBytesOf,
     }
     const spans = spansOf(batches, buffers, { storedBytesMax, rawBytesMax })
-    return readAhead(spans, bounds, (span) => this.#load(span, signal, buffers))
+    return readAhead(spans, bounds, (span) => this.#load(span, { signal, buffers }, readBuffers))
   }
 
-  async #load({ source, segments }: Span, signal: AbortSignal, buffers: AnswerBuffers): Promise<LoadedSpan> {
+  async #load(
+    { source, segments }: Span,
+    { signal, buffers }: Reading,
+    readBuffers: ReadBuffers | undefined,
+  ): Promise<LoadedSpan> {
     const start = segments[0].start
     const end = segments[segments.length - 1].end
     // Counted before it is read: otherwise many concurrent readers would all find that there is room.
     const storedBytes = segments.reduce((sum, segment) => sum + segment.end - segment.start, 0)
     buffers.hold(storedBytes)
     try {
-      const bytes = await readSource(this.#blobs, source, start, end, signal)
-      return { segments, stored: segments.map((segment) => bytes.subarray(segment.start - start, segment.end - start)) }
+      const into = 'blob' in source ? readBuffers?.take(end - start) : undefined
+      const whole = await readSource(this.#blobs, source, start, end, { signal, into })
+      if (into !== undefined && into.buffer !== whole.buffer) readBuffers?.giveBack(into)
+      return {
+        segments,
+        stored: segments.map((segment) => whole.subarray(segment.start - start, segment.end - start)),
+        whole,
+      }
     } catch (error) {
       buffers.free(storedBytes)
       throw error
@@ -146,25 +178,11 @@ export class SegmentReader {
   }
 }
 
-/** Bytes of a source. Reads beyond the limit of the seam are joined from several. */
-export async function readSource(
-  blobs: BlobStore,
-  source: ByteSource,
-  start: number,
-  end: number,
-  signal?: AbortSignal,
-): Promise<Uint8Array> {
-  signal?.throwIfAborted()
-  if ('bytes' in source) {
-    if (end > source.bytes.length) throw corrupt('a pack inside its record is cut short')
-    return source.bytes.subarray(start, end)
-  }
-  if (end - start <= BLOB_READ_BYTES_MAX) return blobs.read(source.blob, start, end, { signal })
-  const whole = new Uint8Array(end - start)
-  for (let at = start; at < end; at += BLOB_READ_BYTES_MAX) {
-    whole.set(await blobs.read(source.blob, at, Math.min(end, at + BLOB_READ_BYTES_MAX), { signal }), at - start)
-  }
-  return whole
+interface SpanOptions {
+  /** Limits the inflated bytes of one span. */
+  readonly rawBytesMax?: number
+  /** Lends the memory of reads, if it gets it back. */
+  readonly readBuffers?: ReadBuffers
 }
 
 interface SpanBounds {
@@ -207,10 +225,6 @@ function rawBytesOf({ segments }: Pick<Span, 'segments'>): number {
   return segments.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
 }
 
-function bytesOf(parts: readonly Uint8Array[]): number {
-  return parts.reduce((sum, { length }) => sum + length, 0)
-}
-
 function isNear(last: Segment, next: Segment, gapBytesMax: number): boolean {
   const gap = next.start - last.end
   return sameSource(next.source, last.source) && gap >= 0 && gap <= gapBytesMax
@@ -218,17 +232,6 @@ function isNear(last: Segment, next: Segment, gapBytesMax: number): boolean {
 
 function sameSource(a: ByteSource, b: ByteSource): boolean {
   return a === b || ('blob' in a && 'blob' in b && a.blob === b.blob)
-}
-
-/** One buffer for many; no copy if they are adjacent already. */
-function joined(parts: readonly Uint8Array[]): Uint8Array {
-  const first = parts[0]
-  let end = first.byteOffset
-  for (const part of parts) {
-    if (part.byteOffset !== end) return Buffer.concat(parts)
-    end += part.byteLength
-  }
-  return new Uint8Array(first.buffer, first.byteOffset, end - first.byteOffset)
 }
 
 function checkStored(segment: Segment, stored: Uint8Array): void {
@@ -239,7 +242,7 @@ function checkStored(segment: Segment, stored: Uint8Array): void {
 }
 
 /** Neighbours of a span that are all whole or all cut, with their stored bytes. */
-function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array[]): LoadedSpan[] {
+function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array[]): Run[] {
   const runs: { segments: Segment[]; stored: Uint8Array[] }[] = []
   for (const [i, segment] of segments.entries()) {
     const run = runs.at(-1)
@@ -254,12 +257,13 @@ function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array
 }
 
 /** Cut segments are inflated together: one trip to the thread pool for all of them. */
-async function toPieces({ segments, stored }: LoadedSpan, environment: Environment): Promise<readonly SegmentPiece[]> {
+async function toPieces({ segments, stored }: Run, environment: Environment): Promise<readonly SegmentPiece[]> {
   const [first] = segments
   if (first.placed !== undefined) return placedPieces(segments, stored, environment)
   if (first.cut !== undefined) {
     const raw = await inflated(segments, joined(stored), environment)
-    return [...cutSegments(segments, raw)].map((lines) => ({ segment: first, fragment: { lines } }))
+    const lines = cutSegments(segments, raw)
+    return lines.length === 0 ? [] : [{ segment: first, fragment: { lines } }]
   }
   return segments.map((segment, i) => {
     checkStored(segment, stored[i])
@@ -313,11 +317,9 @@ async function inflateHere(stored: Uint8Array, rawBytes: number): Promise<Uint8A
   return inflateFragmentsSync(stored, rawBytes)
 }
 
-function* cutSegments(segments: readonly Segment[], raw: Uint8Array): Generator<Uint8Array> {
-  if (segments.every(({ cut, placed }) => cut === undefined && placed === undefined)) {
-    yield raw
-    return
-  }
+/** The lines of these segments, in the same memory. */
+function cutSegments(segments: readonly Segment[], raw: Uint8Array): Uint8Array {
+  if (segments.every(({ cut, placed }) => cut === undefined && placed === undefined)) return raw
   let to = 0
   let from = 0
   for (const segment of segments) {
@@ -327,7 +329,7 @@ function* cutSegments(segments: readonly Segment[], raw: Uint8Array): Generator<
     to += kept.length
     from += segment.rawBytes
   }
-  if (to > 0) yield raw.subarray(0, to)
+  return raw.subarray(0, to)
 }
 
 /** The lines of an inflated segment that belong to the answer. */
@@ -338,8 +340,4 @@ function keptLines(segment: Segment, raw: Uint8Array): Uint8Array {
   } catch (cause) {
     throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
   }
-}
-
-function nameOf(segment: Segment): string {
-  return 'blob' in segment.source ? `pack ${segment.source.blob.split('/').at(-1)}` : 'a pack inside its record'
 }

@@ -35,6 +35,14 @@ export interface Segment {
   readonly placed?: PlacedLines
 }
 
+/** A segment of lines whose places are known. */
+export type PlacedSegment = Segment & { readonly placed: PlacedLines }
+
+/** What messages call the source of a segment. */
+export function nameOf(segment: Segment): string {
+  return 'blob' in segment.source ? `pack ${segment.source.blob.split('/').at(-1)}` : 'a pack inside its record'
+}
+
 /**
  * A segment is read, and if needed inflated, at once: this bounds the smallest buffer of a response. Two blocks of the
  * usual size; a single one may be larger.

@@ -3,6 +3,7 @@ import { IdSet } from '../../object/id-set.ts'
 import { AbsentIds } from '../closure/absent-ids.ts'
 import type { ByteSource } from '../pack/segment.ts'
 import type { PlanTables } from './plan-format.ts'
+import type { PlanMaker } from './plan-maker.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
 
 /** More absent ids than this are remembered as fingerprints, and not looked up again. */
@@ -12,7 +13,6 @@ export const LOOKED_UP_IDS_MAX = 1_000
 export async function loadedPlan(
   source: ByteSource,
   tables: PlanTables,
-  sequence: number,
   options: LoadedPlanOptions,
 ): Promise<LoadedPlan> {
   const { missing, absentClaims, closure } = tables
@@ -29,6 +29,21 @@ export async function loadedPlan(
     closure: closure === undefined ? undefined : { ...closure, absentClaims: none },
   }
   const plan = new LoadedPlan(source, light, { ...options, absent })
-  plan.checkedSequence = sequence
+  plan.checkedSequence = options.sequence
   return plan
+}
+
+/** A plan that is not stored. */
+export async function makeInMemory(
+  maker: PlanMaker,
+  planId: string,
+  { signal, ...options }: LoadedPlanOptions & { readonly signal: AbortSignal },
+): Promise<LoadedPlan> {
+  const chunks: Uint8Array[] = []
+  const { tables } = await maker.make(planId, (content) => collect(content, chunks), signal)
+  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables, options)
+}
+
+async function collect(content: AsyncIterable<Uint8Array>, chunks: Uint8Array[]): Promise<void> {
+  for await (const chunk of content) chunks.push(chunk)
 }

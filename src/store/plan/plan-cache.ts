@@ -5,6 +5,7 @@ import { Yielder } from '../../async/yielder.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { AbsentIds } from '../closure/absent-ids.ts'
 import { linkedAbort } from '../../async/abort.ts'
+import type { Janitor } from '../../object/janitor.ts'
 import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
@@ -17,12 +18,13 @@ import type { ProjectView } from '../records/project-view.ts'
 import { decodePlanTables } from './plan-format.ts'
 import { holdsInLayout, packsAreThere } from './plan-layout.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
-import { loadedPlan, LOOKED_UP_IDS_MAX } from './loaded-plan.ts'
-import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
+import { loadedPlan, LOOKED_UP_IDS_MAX, makeInMemory } from './loaded-plan.ts'
+import type { LoadedPlan } from './planned-selection.ts'
 import { isQuiet } from '../records/projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
-import { readSource } from '../pack/segment-reader.ts'
+import { readSource } from '../pack/read-source.ts'
+import { hasTextsThatCount } from './plan-texts.ts'
 import { PlanQuota } from './plan-quota.ts'
 import { PlanRecords } from './plan-records.ts'
 
@@ -56,6 +58,8 @@ export interface PlanCacheParts {
   readonly newId: () => string
   readonly environment: Environment
   readonly budget: MemoryBudget
+  /** The server of which it is bounds the plans of all. */
+  readonly janitor: Janitor
   /** The store's own time. */
   readonly recentEpoch: () => Promise<number>
   /** Bytes of plans held in memory, and of plan blobs in storage. */
@@ -81,6 +85,7 @@ export class PlanCache {
     this.#quota = new PlanQuota(parts.records, this.#stored, {
       bytesMax: parts.storedBytesMax,
       environment: parts.environment,
+      janitor: parts.janitor,
     })
   }
 
@@ -97,7 +102,8 @@ export class PlanCache {
       const loading = this.#loaded.get(name, () => this.#load(project, key))
       const plan = await loading
       isOutdated = plan !== undefined && !(await this.#isCurrent(plan, project, key))
-      if (plan !== undefined && !isOutdated && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
+      const isUsable = plan !== undefined && !isOutdated && !plan.use.isRetired
+      if (isUsable && (await this.#stillHolds(plan, project, signal))) {
         this.#quota.used(name)
         return plan
       }
@@ -142,6 +148,11 @@ export class PlanCache {
     return making
   }
 
+  /** Evicts plans of all servers while there are too many, if this server is to do it. To be called now and then. */
+  makeRoom(): Promise<void> {
+    return this.#quota.makeRoom()
+  }
+
   /** Waits until no plan is being made. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#making.values())
@@ -163,6 +174,8 @@ export class PlanCache {
       ? await makeInMemory(maker, planId, {
           signal,
           layout: order.project.layout,
+          madeForLayout: order.project.layout,
+          sequence: order.closure.sequence,
           environment: this.#parts.environment,
         })
       : await this.#makeStored(maker, order, key, planId, signal)
@@ -219,8 +232,10 @@ export class PlanCache {
     }
     if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))
       throw new StowageError('not_found', 'the project was removed while a plan was made for it')
-    const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence, {
+    const plan = await loadedPlan({ blob: blobName }, made.tables, {
       layout: project.layout,
+      madeForLayout: project.layout,
+      sequence: closure.sequence,
       environment: this.#parts.environment,
     })
     // A failure to make room for a plan is no reason to do without it.
@@ -231,7 +246,7 @@ export class PlanCache {
   }
 
   async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
-    const { blobs, catalog, environment, onError } = this.#parts
+    const { blobs, environment, onError } = this.#parts
     const { layout } = project
     const value = await this.#stored.value(key)
     if (value === undefined) return undefined
@@ -244,12 +259,12 @@ export class PlanCache {
         await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
         environment,
       )
-      if (!(await packsAreThere(catalog, project, tables))) {
+      if (!(await packsAreThere(this.#parts, project, tables))) {
         await this.#stored.drop(project.projectId, { key, value, blobName })
         return undefined
       }
       await this.#quota.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
-      return await loadedPlan({ blob: blobName }, tables, record.sequence, { use, layout, environment })
+      return await loadedPlan({ blob: blobName }, tables, { use, layout, sequence: record.sequence, environment })
     } catch (error) {
       if (!(error instanceof StowageError) || error.isRetryable) throw error
       onError(error)
@@ -263,8 +278,9 @@ export class PlanCache {
     return (await this.#stored.stillNames(plan, project, key)) && (await holdsInLayout(this.#parts, plan, project, key))
   }
 
-  /** A complete plan always holds. Others do while everything that was absent still is. */
+  /** A complete plan holds as long as its texts count. Others do while everything that was absent still is. */
   async #stillHolds(plan: LoadedPlan, project: ProjectView, signal: AbortSignal): Promise<boolean> {
+    if (!((await hasTextsThatCount(this.#parts, plan, project, signal).catch(onlyIfDamaged)) ?? false)) return false
     const { missing, absentClaims } = plan.tables
     if (plan.absent !== undefined) {
       if (plan.checkedSequence === project.sequence) return true
@@ -318,20 +334,6 @@ function makingBytes(closure: Closure): number {
   const count = missing.size + absentClaims.size
   const rows = ROW_BYTES_PER_BITMAP_BYTE * packsBytes(packs)
   return closureBytes(closure) + rows + missing.idBytes + absentClaims.idBytes + ID_BYTES_IN_PLAN * count
-}
-
-async function makeInMemory(
-  maker: PlanMaker,
-  planId: string,
-  { signal, ...options }: LoadedPlanOptions & { readonly signal: AbortSignal },
-): Promise<LoadedPlan> {
-  const chunks: Uint8Array[] = []
-  const { tables } = await maker.make(planId, (content) => collect(content, chunks), signal)
-  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables, options)
-}
-
-async function collect(content: AsyncIterable<Uint8Array>, chunks: Uint8Array[]): Promise<void> {
-  for await (const chunk of content) chunks.push(chunk)
 }
 
 function nameOf(key: Uint8Array): string {

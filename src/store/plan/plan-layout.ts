@@ -1,5 +1,4 @@
 import type { RecordStore } from '../../storage/backend.ts'
-import { Bitmap } from '../bytes/bitmap.ts'
 import { planBlobName } from '../records/keys.ts'
 import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -28,27 +27,19 @@ export async function holdsInLayout(
   if (value === undefined) return false
   const { planId } = decodePlanRecord(key, value)
   if (planBlobName(project.projectId, planId) !== plan.source.blob) return false
-  if (!(await packsAreThere(catalog, project, plan.tables))) return false
+  if (!(await packsAreThere({ catalog }, project, plan.tables))) return false
   plan.layout = project.layout
   return true
 }
 
-/**
- * Whether every pack that the plan names still has its record: only then can its blob be read. A pack in use must hold
- * all objects that the plan takes from it, as far as it knows: collected ones are not sent.
- */
+/** Whether every pack that the plan names still has its record: only then can its blob be read. */
 export async function packsAreThere(
-  catalog: PackCatalog,
+  { catalog }: Pick<Parts, 'catalog'>,
   project: ProjectView,
   { packs, closure }: PlanTables,
 ): Promise<boolean> {
   const sequences = new Set([...packs, ...(closure?.packs ?? [])].map(({ sequence }) => sequence))
   for (const sequence of sequences)
     if ((await catalog.pack(project, sequence).catch(onlyIfDamaged)) === undefined) return false
-  for (const { sequence, wanted } of closure?.packs ?? []) {
-    const { owned, condemned, objects, retiredAt } = (await catalog.pack(project, sequence)).record
-    if (owned === undefined || retiredAt !== 0) continue
-    if (wanted.without(owned).without(condemned ?? Bitmap.empty(objects)).count > 0) return false
-  }
   return true
 }

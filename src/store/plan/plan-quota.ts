@@ -1,5 +1,6 @@
 import type { Environment } from '../../environment.ts'
-import type { RecordStore } from '../../storage/backend.ts'
+import type { Janitor } from '../../object/janitor.ts'
+import type { Expectation, RecordStore } from '../../storage/backend.ts'
 import { keyBounds, keyParts, planBlobName } from '../records/keys.ts'
 import { PlanRefCount } from './planned-selection.ts'
 import { decodePlanRecord } from '../records/records.ts'
@@ -7,8 +8,16 @@ import type { PlanEntry, PlanRecords } from './plan-records.ts'
 
 /** The blob of a plan that went stays at least so long, and about so long. */
 const CONDEMNED_MS = 25 * 60 * 60_000
-/** These blobs may take so many times the room of the plans that count. */
-const CONDEMNED_FACTOR_MAX = 8
+/** In that time one server may make plans for so many times the room of the plans that count. */
+const MADE_FACTOR_MAX = 8
+/** How often the janitor looks for the plans of other servers. */
+const SURVEY_INTERVAL_MS = 60_000
+
+export interface PlanQuotaOptions {
+  readonly bytesMax: number
+  readonly environment: Pick<Environment, 'monotonicMs'>
+  readonly janitor: Janitor
+}
 
 export interface StoredPlan extends PlanEntry {
   readonly bytes: number
@@ -16,40 +25,40 @@ export interface StoredPlan extends PlanEntry {
 }
 
 /**
- * Keeps the plans in storage under a bound of bytes: the ones that were not used for longest go first, unless an answer
- * is being sent by them.
+ * Keeps the plans in storage under a bound of bytes. One server, the janitor, counts those of all servers and evicts: the
+ * ones that it did not use for longest go first, unless it is sending an answer by them. A plan that another server uses
+ * may go as well, since that server makes it again.
  */
 export class PlanQuota {
   readonly #records: RecordStore
   readonly #stored: PlanRecords
   readonly #bytesMax: number
   readonly #environment: Pick<Environment, 'monotonicMs'>
+  readonly #janitor: Janitor
   /** In the order of their last use. */
   readonly #plans = new Map<string, StoredPlan>()
   #bytes = 0
-  /** Plans that were evicted or replaced, whose blobs stay for a day. */
-  readonly #condemned: { readonly atMs: number; readonly bytes: number }[] = []
-  #surveyed: Promise<void> | undefined
+  /** What this server made lately. */
+  readonly #made: { readonly atMs: number; readonly bytes: number }[] = []
+  #surveying: Promise<void> | undefined
+  #surveyedAtMs = -Infinity
 
-  constructor(
-    records: RecordStore,
-    stored: PlanRecords,
-    { bytesMax, environment }: { readonly bytesMax: number; readonly environment: Pick<Environment, 'monotonicMs'> },
-  ) {
+  constructor(records: RecordStore, stored: PlanRecords, { bytesMax, environment, janitor }: PlanQuotaOptions) {
     this.#environment = environment
+    this.#janitor = janitor
     this.#records = records
     this.#stored = stored
     this.#bytesMax = bytesMax
   }
 
   /**
-   * Whether one more plan may be stored. Plans that went lately take room for a day; when that is too much, answers go
-   * without plans rather than fill the disk.
+   * Whether one more plan may be stored. Plans that went lately take room for a day; when that may be too much, answers
+   * go without plans rather than fill the disk.
    */
   get hasRoom(): boolean {
     const since = this.#environment.monotonicMs() - CONDEMNED_MS
-    while (this.#condemned.length > 0 && this.#condemned[0].atMs < since) this.#condemned.shift()
-    return this.#condemned.reduce((sum, { bytes }) => sum + bytes, 0) <= CONDEMNED_FACTOR_MAX * this.#bytesMax
+    while (this.#made.length > 0 && this.#made[0].atMs < since) this.#made.shift()
+    return this.#made.reduce((sum, { bytes }) => sum + bytes, 0) <= MADE_FACTOR_MAX * this.#bytesMax
   }
 
   used(name: string): void {
@@ -68,11 +77,9 @@ export class PlanQuota {
   /** Notes a plan that was made in place of another one, and makes room. */
   async added(name: string, stored: StoredPlan): Promise<void> {
     const replaced = this.#note(name, stored)
-    if (replaced !== undefined) {
-      replaced.use.isRetired = true
-      this.#condemn(replaced)
-    }
-    await this.#makeRoom(name)
+    if (replaced !== undefined) replaced.use.isRetired = true
+    this.#made.push({ atMs: this.#environment.monotonicMs(), bytes: stored.bytes })
+    await this.makeRoom(name)
   }
 
   /**
@@ -81,27 +88,25 @@ export class PlanQuota {
    */
   async found(name: string, stored: StoredPlan): Promise<void> {
     this.#note(name, stored)
-    await this.#makeRoom(name)
+    await this.makeRoom(name)
   }
 
-  async #makeRoom(keep: string): Promise<void> {
-    await this.#surveyOnce()
+  /** Evicts while there are too many, if this server is the janitor. */
+  async makeRoom(keep?: string): Promise<void> {
+    // Others look as well while they know of too many: the janitor has dropped some of them.
+    if (this.#janitor.fence !== undefined || this.#bytes > this.#bytesMax) await this.#surveyWhenDue()
     for (const [candidate, plan] of this.#plans) {
-      if (this.#bytes <= this.#bytesMax) return
-      if (candidate !== keep && plan.use.answers === 0) await this.#evict(candidate, plan)
+      const { fence } = this.#janitor
+      if (this.#bytes <= this.#bytesMax || fence === undefined) return
+      if (candidate !== keep && plan.use.answers === 0) await this.#evict(candidate, plan, fence)
     }
   }
 
-  async #evict(name: string, plan: StoredPlan): Promise<void> {
+  async #evict(name: string, plan: StoredPlan, fence: Expectation): Promise<void> {
     plan.use.isRetired = true
     this.#plans.delete(name)
     this.#bytes -= plan.bytes
-    this.#condemn(plan)
-    await this.#stored.drop(keyParts(plan.key)[0], plan)
-  }
-
-  #condemn({ bytes }: StoredPlan): void {
-    this.#condemned.push({ atMs: this.#environment.monotonicMs(), bytes })
+    await this.#stored.drop(keyParts(plan.key)[0], plan, fence)
   }
 
   #note(name: string, stored: StoredPlan): StoredPlan | undefined {
@@ -113,30 +118,46 @@ export class PlanQuota {
     return replaced
   }
 
-  async #surveyOnce(): Promise<void> {
-    this.#surveyed ??= this.#survey()
-    try {
-      await this.#surveyed
-    } catch (error) {
-      this.#surveyed = undefined
-      throw error
-    }
+  async #surveyWhenDue(): Promise<void> {
+    if (this.#environment.monotonicMs() - this.#surveyedAtMs >= SURVEY_INTERVAL_MS)
+      this.#surveying ??= this.#survey().finally(() => {
+        this.#surveying = undefined
+      })
+    await this.#surveying
   }
 
-  /** Plans that were stored before this process began. They count as used before those of now. */
+  /**
+   * Finds what other servers made and dropped. What was there before this server counts as used before the rest, and what
+   * came since as used just now.
+   */
   async #survey(): Promise<void> {
-    const earlier: [string, StoredPlan][] = []
+    const atMs = this.#environment.monotonicMs()
+    const isFirst = this.#surveyedAtMs === -Infinity
+    const known = new Set(this.#plans.keys())
+    const found: [string, StoredPlan][] = []
     for await (const entries of this.#records.range(keyBounds('plan'))) {
       for (const { key, value } of entries) {
         const stored = storedPlan(key, value)
-        if (stored !== undefined) earlier.push([Buffer.from(key).toString('utf8'), stored])
+        const name = nameOf(key)
+        known.delete(name)
+        if (stored !== undefined && this.#plans.get(name)?.blobName !== stored.blobName) found.push([name, stored])
       }
     }
-    const current = [...this.#plans]
-    this.#plans.clear()
-    this.#bytes = 0
-    for (const [name, stored] of [...earlier, ...current]) this.#note(name, stored)
+    for (const name of known) this.#forget(name)
+    const names = new Set(found.map(([name]) => name))
+    const rest = isFirst ? [...this.#plans].filter(([name]) => !names.has(name)) : []
+    for (const [name, stored] of [...found, ...rest]) this.#note(name, stored)
+    this.#surveyedAtMs = atMs
   }
+
+  #forget(name: string): void {
+    this.#bytes -= this.#plans.get(name)?.bytes ?? 0
+    this.#plans.delete(name)
+  }
+}
+
+function nameOf(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8')
 }
 
 /** `undefined` for a damaged record: it is replaced when its plan is asked for. */

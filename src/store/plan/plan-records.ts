@@ -1,4 +1,4 @@
-import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import type { BlobStore, Expectation, RecordStore } from '../../storage/backend.ts'
 import { condemnedBlobEntry } from '../records/condemned-blobs.ts'
 import { condemnedBlobKey, planBlobName } from '../records/keys.ts'
 import type { StoredProject } from '../records/project-view.ts'
@@ -55,16 +55,17 @@ export class PlanRecords {
     return ok
   }
 
-  /** Takes a plan away, unless it was replaced meanwhile. A damaged record names no blob. */
+  /** Takes a plan away, unless it was replaced meanwhile, and as long as `fence` holds. A damaged record names no blob. */
   async drop(
     projectId: string,
     { key, value, blobName }: Omit<PlanEntry, 'blobName'> & { readonly blobName: string | undefined },
+    fence?: Expectation,
   ): Promise<void> {
     const { records, recentEpoch } = this.#parts
     await records.commit({
       put: blobName === undefined ? [] : [condemnedBlobEntry(projectId, blobName, await recentEpoch())],
       remove: [key],
-      expect: [{ key, value }],
+      expect: [{ key, value }, ...(fence === undefined ? [] : [fence])],
     })
   }
 

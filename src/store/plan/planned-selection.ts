@@ -1,4 +1,7 @@
+import { relayed } from '../../async/relay.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { MemoryLease } from '../../memory/memory-lease.ts'
+import { SharedMemory } from '../../memory/shared-memory.ts'
 import type { AbsentIds } from '../closure/absent-ids.ts'
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
@@ -6,6 +9,7 @@ import type {
   Fragment,
   HaveOutcome,
   PlannedSelection,
+  ReusedMemory,
   Selection,
   SelectionReadOptions,
 } from '../../object/selection.ts'
@@ -14,6 +18,7 @@ import { firstIds } from '../closure/graph-selection.ts'
 import { packBlobName } from '../records/keys.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
+import type { PlanDoubts } from './plan-doubts.ts'
 import { PATCH_SOURCE, planDigest, totalsOf, type PlanTables, type PlanTotals } from './plan-format.ts'
 import type { ByteSource, Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
@@ -39,6 +44,10 @@ export interface LoadedPlanOptions {
   readonly use?: PlanRefCount | undefined
   /** The layout of the project in which its packs were there. */
   readonly layout: number
+  /** Absent if it was read from storage. */
+  readonly madeForLayout?: number
+  /** The project's sequence that the plan was made for. */
+  readonly sequence: number
   readonly absent?: AbsentIds
   readonly environment: Environment
 }
@@ -56,7 +65,13 @@ export class LoadedPlan {
   checkedSequence = -1
   /** The layout of the project in which the packs that it names were last seen to be there. */
   layout: number
+  /** The layout that it was made for, if it was made by this process. */
+  readonly madeForLayout: number | undefined
+  /** What it takes from packs that are not sure of it, in the layout for which that was found last. */
+  doubts: PlanDoubts | undefined
   readonly use: PlanRefCount
+  /** The memory that the answers that are being sent by it need it to keep. */
+  readonly shared: SharedMemory
   readonly #environment: Environment
   #verifiedAtMs = -Infinity
   #lookedAtMs: number
@@ -64,17 +79,19 @@ export class LoadedPlan {
   constructor(
     source: ByteSource,
     tables: PlanTables,
-    { use = new PlanRefCount(), layout, absent, environment }: LoadedPlanOptions,
+    { use = new PlanRefCount(), layout, madeForLayout, absent, environment }: LoadedPlanOptions,
   ) {
     this.#environment = environment
     this.#lookedAtMs = environment.monotonicMs()
     this.source = source
     this.absent = absent
     this.layout = layout
+    this.madeForLayout = madeForLayout
     this.tables = tables
     this.use = use
     this.totals = totalsOf(tables.rows)
     this.digest = planDigest(tables.rows)
+    this.shared = new SharedMemory(this.memoryBytes)
   }
 
   get memoryBytes(): number {
@@ -93,7 +110,9 @@ export class LoadedPlan {
 
   /** The same with only the parts that are needed to find it again. */
   get cachedBytes(): number {
-    return this.memoryBytes + (this.absent?.memoryBytes ?? 0)
+    const { closure } = this.tables
+    const doubtBytes = closure === undefined ? 0 : packsBytes(closure.packs)
+    return this.memoryBytes + doubtBytes + (this.absent?.memoryBytes ?? 0)
   }
 
   get isDueForVerification(): boolean {
@@ -119,7 +138,6 @@ export class PlanSelection implements Selection, PlannedSelection {
   readonly missing: number
   readonly closureDigest: string
   readonly have?: readonly HaveOutcome[]
-  readonly heldBytes: number
   readonly digest: string
   readonly storedBytes: number
   readonly rawBytes: number
@@ -130,6 +148,7 @@ export class PlanSelection implements Selection, PlannedSelection {
   readonly #reader: SegmentReader
   readonly #project: ProjectView
   readonly #buffers: AnswerBuffers
+  #isLeased = false
   #isReleased = false
 
   constructor(
@@ -149,7 +168,6 @@ export class PlanSelection implements Selection, PlannedSelection {
     this.closureDigest = tables.closureDigest
     this.digest = loaded.digest
     this.have = have
-    this.heldBytes = loaded.memoryBytes
     this.#loaded = loaded
     this.#catalog = catalog
     this.#reader = reader
@@ -165,6 +183,16 @@ export class PlanSelection implements Selection, PlannedSelection {
 
   get roomBytes(): number {
     return this.#buffers.roomBytes
+  }
+
+  get memory(): ReusedMemory {
+    return this.#reader.memory.readBuffers
+  }
+
+  async lease(memory: MemoryLease): Promise<void> {
+    await this.#loaded.shared.use(memory)
+    this.#isLeased = true
+    await this.#buffers.lease(memory)
   }
 
   missingIds(limit: number): Promise<readonly string[]> {
@@ -220,19 +248,20 @@ export class PlanSelection implements Selection, PlannedSelection {
     if (this.#isReleased) return
     this.#isReleased = true
     this.#buffers.end()
+    if (this.#isLeased) this.#loaded.shared.release()
     this.#loaded.use.answers--
   }
 
   /**
    * A plan that leads to damage is not used again: a new one is made, and if the damage was the plan's own it is gone.
    */
-  async *#watched<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
-    try {
-      yield* items
-    } catch (error) {
-      if (error instanceof StowageError && error.code === 'corrupt_data') this.#loaded.use.isRetired = true
-      throw await this.#catalog.reasonOf(error, this.#project)
-    }
+  #watched<T>(items: AsyncIterable<T>): AsyncIterable<T> {
+    return relayed(() => items, {
+      reasonOf: (error) => {
+        if (error instanceof StowageError && error.code === 'corrupt_data') this.#loaded.use.isRetired = true
+        return this.#catalog.reasonOf(error, this.#project)
+      },
+    })
   }
 
   /** The row that holds byte `offset` when row i has `bytesOf(i)` bytes, and the byte that the row starts with. */

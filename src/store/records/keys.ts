@@ -20,6 +20,7 @@ const KIND = {
   condemnedBlob: 'c',
   merge: 'm',
   collection: 'f',
+  lease: 'l',
 } as const
 const GENERATION_DIGITS = 8
 const SEQUENCE_DIGITS = 12
@@ -39,6 +40,11 @@ export function headKey(projectId: string): Uint8Array {
 /** The one record that counts the store's time. */
 export function epochKey(): Uint8Array {
   return encoder.encode(`${KIND.epoch}\0`)
+}
+
+/** The records of a lease: one names its holder, the other one counts. */
+export function leaseKey(name: string, part: 'holder' | 'beat'): Uint8Array {
+  return encoder.encode(`${KIND.lease}\0${name}\0${part}\0`)
 }
 
 export function packKey(projectId: string, generation: number, sequence: number): Uint8Array {

@@ -4,6 +4,7 @@ import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
+import type { ReadBuffers } from '../../memory/read-buffers.ts'
 import { keyParts, packBlobName, packKey, parseHex } from './keys.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import { decodeTables } from '../pack/stored-tables.ts'
@@ -11,7 +12,7 @@ import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { readHead } from './projects.ts'
 import type { ProjectView, StoredProject } from './project-view.ts'
 import type { ByteSource } from '../pack/segment.ts'
-import { readSource } from '../pack/segment-reader.ts'
+import { readSource } from '../pack/read-source.ts'
 
 export interface Pack {
   readonly projectId: string
@@ -95,9 +96,26 @@ export class PackCatalog {
   }
 
   tables(pack: Pack): Promise<PackTables> {
-    return this.#tables.get(`${pack.record.packId}\0${pack.projectId}`, () =>
-      readTables(this.#blobs, pack, this.#environment),
-    )
+    return this.#tables.get(tablesKey(pack), () => readTables(this.#blobs, pack, this.#environment))
+  }
+
+  /**
+   * Lends the tables to `use`, which keeps no view of them. Tables that are not in the cache stay out of it, and their
+   * memory goes back to `buffers`: for whoever reads the tables of very many packs once.
+   */
+  async withTables<T>(pack: Pack, buffers: ReadBuffers, use: (tables: PackTables) => Promise<T>): Promise<T> {
+    const cached = this.#tables.peek(tablesKey(pack))
+    if (cached !== undefined) return use(await cached)
+    const { record, source } = pack
+    const into = 'blob' in source ? buffers.take(record.packBytes - record.tablesStart) : undefined
+    // After a read that failed, the memory is left to the collector: a thread may still write into it.
+    const { tables, bytes } = await readTablesInto(into, this.#blobs, pack, this.#environment)
+    if (into !== undefined && into.buffer !== bytes.buffer) buffers.giveBack(into)
+    try {
+      return await use(tables)
+    } finally {
+      buffers.giveBack(bytes)
+    }
   }
 
   clear(): void {
@@ -166,16 +184,26 @@ export function packOf(projectId: string, sequence: number, record: PackRecord):
   return { projectId, sequence, record, source }
 }
 
-export async function readTables(
+export async function readTables(blobs: BlobStore, pack: Pack, environment: Environment): Promise<PackTables> {
+  return (await readTablesInto(undefined, blobs, pack, environment)).tables
+}
+
+/** The tables of a pack, and the bytes of which they may be views. */
+async function readTablesInto(
+  into: Uint8Array | undefined,
   blobs: BlobStore,
   { record, source }: Pack,
   environment: Environment,
-): Promise<PackTables> {
-  const bytes = await readSource(blobs, source, record.tablesStart, record.packBytes)
+): Promise<{ readonly tables: PackTables; readonly bytes: Uint8Array }> {
+  const bytes = await readSource(blobs, source, record.tablesStart, record.packBytes, { into })
   const tables = await decodeTables(bytes, environment)
   if (tables.objects !== record.objects)
     throw corrupt('the tables of a pack and its record disagree on the number of objects')
-  return tables
+  return { tables, bytes }
+}
+
+function tablesKey({ record, projectId }: Pack): string {
+  return `${record.packId}\0${projectId}`
 }
 
 function tablesBytes(tables: PackTables): number {

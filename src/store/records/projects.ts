@@ -1,7 +1,8 @@
+import type { Environment } from '../../environment.ts'
 import type { Entry, RecordStore } from '../../storage/backend.ts'
 import { garbageKey, headKey, keyBounds, keyParts, parseHex } from './keys.ts'
 import type { ProjectView, StoredProject } from './project-view.ts'
-import { decodeHead, encodeMark, type ProjectHead } from './records.ts'
+import { decodeHead, encodeMark, encodeMarkAgain, type ProjectHead } from './records.ts'
 
 /** A project's record as it was read, with its bytes, which the next change of it expects. */
 export interface ReadHead {
@@ -74,4 +75,10 @@ export async function* listProjects(records: RecordStore): AsyncGenerator<readon
 export function garbageEntry(projectId: string, generation: number): Entry {
   const key = garbageKey(projectId, generation)
   return { key, value: encodeMark(key) }
+}
+
+/** The mark for a sweep that must follow one that is under way: that one removes only the mark that it found. */
+export function garbageEntryAgain({ projectId, generation }: StoredProject, environment: Environment): Entry {
+  const key = garbageKey(projectId, generation)
+  return { key, value: encodeMarkAgain(key, environment.randomBytes(8)) }
 }

@@ -9,6 +9,11 @@ export function encodeMark(key: Uint8Array): Uint8Array {
   return seal(key, new ByteWriter(8).u8(RECORD_VERSION))
 }
 
+/** The value of a mark that differs from one made before. `nonce`: 8 random bytes. */
+export function encodeMarkAgain(key: Uint8Array, nonce: Uint8Array): Uint8Array {
+  return seal(key, new ByteWriter(16).u8(RECORD_VERSION).bytes(nonce))
+}
+
 /** Throws `corrupt_data` unless the mark was made for this very key. */
 export function decodeMark(key: Uint8Array, value: Uint8Array): void {
   open(key, value, 'a mark')
@@ -26,6 +31,20 @@ export function decodeEpoch(key: Uint8Array, value: Uint8Array): number {
 /** The store's epoch, for a commit that expects it. */
 export function asEpoch(key: Uint8Array, value: Uint8Array | undefined): StoreEpoch {
   return { number: value === undefined ? 0 : decodeEpoch(key, value), expectation: { key, value } }
+}
+
+/** `id` is random: no two holders have the same. */
+export function encodeLeaseHolder(key: Uint8Array, id: string): Uint8Array {
+  return seal(key, new ByteWriter(48).u8(RECORD_VERSION).text(id))
+}
+
+export function encodeLeaseBeat(key: Uint8Array, beat: number): Uint8Array {
+  return seal(key, new ByteWriter(16).u8(RECORD_VERSION).u48(beat))
+}
+
+/** Throws `corrupt_data` for a damaged record of a lease. */
+export function checkLease(key: Uint8Array, value: Uint8Array): void {
+  open(key, value, 'the record of a lease')
 }
 
 export function encodeTotals(key: Uint8Array, { objects, jsonBytes, storedBytes }: ProjectTotals): Uint8Array {

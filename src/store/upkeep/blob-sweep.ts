@@ -89,12 +89,12 @@ export class BlobSweep {
 
   /**
    * Condemns blobs that no record names. Only for projects that have a record: if the records were lost, `reindex` needs
-   * every blob. Lists the storage once an hour.
+   * every blob. Lists the storage once an hour; returns whether it did.
    */
-  async condemnUnnamed(signal: AbortSignal): Promise<void> {
+  async condemnUnnamed(signal: AbortSignal): Promise<boolean> {
     const { blobs, environment, epochs } = this.#parts
     const nowMs = environment.monotonicMs()
-    if (nowMs - this.#listedAtMs < UNNAMED_MS) return
+    if (nowMs - this.#listedAtMs < UNNAMED_MS) return false
     this.#listedAtMs = nowMs
     const unnamed = new Set<string>()
     for await (const batch of blobs.list('', { signal }))
@@ -114,6 +114,7 @@ export class BlobSweep {
     }
     // A blob that is marked already keeps its mark.
     if (old.length > 0) await this.#parts.records.insertMany(old)
+    return true
   }
 
   async #projectsByFolder(signal: AbortSignal): Promise<ReadonlyMap<string, string>> {

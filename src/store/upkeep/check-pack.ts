@@ -14,7 +14,7 @@ import {
   TRAILER_BYTES,
   type PackTables,
 } from '../pack/pack-format.ts'
-import { readSource } from '../pack/segment-reader.ts'
+import { readSource } from '../pack/read-source.ts'
 import { decodeTables } from '../pack/stored-tables.ts'
 
 const TAB = 0x09
@@ -91,7 +91,7 @@ export async function* checkBlocks(
       pack.source,
       start,
       directory.offsets[end - 1] + directory.storedBytes[end - 1],
-      signal,
+      { signal },
     )
     for (let block = first; block < end; block++) {
       if (block % every !== 0) continue

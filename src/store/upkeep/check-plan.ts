@@ -6,7 +6,7 @@ import { damageBy, type Finding } from './finding.ts'
 import { keyParts, planBlobName } from '../records/keys.ts'
 import { decodePlanTables, encodePlanHeader, PATCH_SOURCE } from '../plan/plan-format.ts'
 import { decodePlanRecord } from '../records/records.ts'
-import { readSource } from '../pack/segment-reader.ts'
+import { readSource } from '../pack/read-source.ts'
 
 /** Reads a stored plan whole, and notes the blob that it names. */
 export async function* checkPlan(

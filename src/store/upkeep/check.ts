@@ -3,6 +3,7 @@ import type { RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { CLUSTER_FOLDER } from '../../storage/cluster-id.ts'
 import { checkBlocks, readWholeTables } from './check-pack.ts'
 import { checkPlan } from './check-plan.ts'
+import { lostPacksAtOnce } from './check-running.ts'
 import { CheckState } from './check-state.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
 import { isOfExtension, keyBounds, keyParts, packBlobName, parseHex } from '../records/keys.ts'
@@ -14,6 +15,7 @@ import { decodePackRecord, isActive } from '../records/pack-record.ts'
 import { checkStorageFormat } from '../records/storage-format.ts'
 import { tableEntry, type PackTables } from '../pack/pack-format.ts'
 import {
+  checkLease,
   decodeCondemnedBlob,
   decodeEpoch,
   decodeHead,
@@ -23,11 +25,13 @@ import {
   decodePin,
   decodeTotals,
 } from '../records/records.ts'
-import { isTombstone, readTombstone } from './tombstone.ts'
+import { isTombstone, readTombstone, unreadableTombstone } from './tombstone.ts'
 
 export interface CheckOptions {
   /** Reads one of this many blocks; tables and records are always read whole. Default 1: every block. */
   readonly sampleEvery?: number
+  /** Servers may write meanwhile: `confirmedFindings` tells damage from what they change. */
+  readonly isRunning?: boolean
   readonly signal?: AbortSignal
   /** That of the process by default. */
   readonly environment?: Environment
@@ -36,13 +40,14 @@ export interface CheckOptions {
 interface CheckParts extends Pick<StorageBackend, 'records' | 'blobs'> {
   readonly state: CheckState
   readonly every: number
+  readonly isRunning: boolean
   readonly signal: AbortSignal
   readonly environment: Environment
 }
 
 /**
  * Reads a whole storage and yields its faults; nothing is changed. The backend must be open, and no server may write to
- * it meanwhile. Without findings of severity `damage`, every acknowledged object is present and whole. Throws if the
+ * it meanwhile, unless `isRunning` says so. Without findings of severity `damage`, every acknowledged object is present and whole. Throws if the
  * storage cannot be read.
  */
 export async function* checkStore(backend: StorageBackend, options: CheckOptions = {}): AsyncGenerator<Finding> {
@@ -52,6 +57,7 @@ export async function* checkStore(backend: StorageBackend, options: CheckOptions
     blobs: backend.blobs,
     state: new CheckState(),
     every: sampleEvery,
+    isRunning: options.isRunning === true,
     signal,
     environment,
   }
@@ -87,6 +93,7 @@ async function* checkCounts(parts: CheckParts): AsyncGenerator<Finding> {
     ['pin', decodePin, 'pin'],
     ['merge', decodeMerge, 'record of a merge'],
     ['collection', decodeCollection, 'record of a collection'],
+    ['lease', checkLease, 'record of a lease'],
     ['condemnedBlob', decodeCondemnedBlob, 'mark of a blob'],
   ] as const) {
     for await (const entries of records.range(keyBounds(kind), { signal })) {
@@ -94,19 +101,22 @@ async function* checkCounts(parts: CheckParts): AsyncGenerator<Finding> {
         try {
           decode(key, value)
         } catch (error) {
-          yield damageBy(error, kind === 'epoch' ? undefined : keyParts(key)[0], subject)
+          yield damageBy(error, kind === 'epoch' || kind === 'lease' ? undefined : keyParts(key)[0], subject)
         }
       }
     }
   }
 }
 
-async function* checkTotals({ records, state, signal }: CheckParts): AsyncGenerator<Finding> {
+async function* checkTotals({ records, state, isRunning, signal }: CheckParts): AsyncGenerator<Finding> {
   for await (const entries of records.range(keyBounds('totals'), { signal })) {
     for (const { key, value } of entries) {
       const [projectId, generationHex] = keyParts(key)
       try {
-        yield* state.lostPacks(projectId, parseHex(generationHex), decodeTotals(key, value).storedBytes)
+        const generation = parseHex(generationHex)
+        const lost = [...state.lostPacks(projectId, generation, decodeTotals(key, value).storedBytes)]
+        if (lost.length > 0 && isRunning) yield* lostPacksAtOnce({ records }, { projectId, generation }, signal)
+        else yield* lost
       } catch (error) {
         yield damageBy(error, projectId, 'totals of the project')
       }
@@ -242,7 +252,7 @@ async function* checkOtherBlobs({ blobs, state, signal }: CheckParts): AsyncGene
       try {
         yield* state.tombstoneFaults(await readTombstone(blobs, name, sizeBytes), name)
       } catch (error) {
-        yield damageBy(error, undefined, `blob ${name}`)
+        yield await unreadableTombstone(error, blobs, { name, sizeBytes })
       }
     }
   }

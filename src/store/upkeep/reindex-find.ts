@@ -1,11 +1,11 @@
-import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import type { BlobInfo, BlobStore, RecordStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, note, type Finding } from './finding.ts'
 import { keyBounds, keyParts, packBlobName, parseHex, projectFolder } from '../records/keys.ts'
 import { decodeHeader, decodeTrailer, HEADER_BYTES_MAX, TRAILER_BYTES } from '../pack/pack-format.ts'
 import { decodePackRecord, newPackRecord, type PackRecord } from '../records/pack-record.ts'
-import { readSource } from '../pack/segment-reader.ts'
-import { generationOfTombstone, isCutShort, isTombstone, readTombstone } from './tombstone.ts'
+import { readSource } from '../pack/read-source.ts'
+import { generationOfTombstone, isTombstone, readTombstone, unreadableTombstone } from './tombstone.ts'
 
 const PACK_FILE = /^[0-9a-f]{64}\/[0-9a-f]{32}$/
 
@@ -78,9 +78,10 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
     }
   }
   for await (const batch of blobs.list('')) {
-    for (const { name, sizeBytes } of batch) {
+    for (const blob of batch) {
+      const { name, sizeBytes } = blob
       try {
-        if (isTombstone(name)) yield* findTombstone(blobs, name, sizeBytes, found)
+        if (isTombstone(name)) yield* findTombstone(blobs, blob, found)
         else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, sizeBytes, found)
       } catch (error) {
         yield damageBy(error, undefined, `blob ${name}`)
@@ -89,19 +90,12 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
   }
 }
 
-/** Its name says which generation is gone. One that a crash cut short is written anew when the project is swept. */
-async function* findTombstone(
-  blobs: BlobStore,
-  name: string,
-  size: number,
-  found: FoundPacks,
-): AsyncGenerator<Finding> {
-  found.bury(name)
+async function* findTombstone(blobs: BlobStore, blob: BlobInfo, found: FoundPacks): AsyncGenerator<Finding> {
+  found.bury(blob.name)
   try {
-    found.buried.add((await readTombstone(blobs, name, size)).projectId)
+    found.buried.add((await readTombstone(blobs, blob.name, blob.sizeBytes)).projectId)
   } catch (error) {
-    const finding = damageBy(error, undefined, `blob ${name}`)
-    yield (await isCutShort(blobs, name, size)) ? { ...finding, severity: 'note' } : finding
+    yield await unreadableTombstone(error, blobs, blob)
   }
 }
 

@@ -69,7 +69,16 @@ async function storedBytesCounted(records: RecordStore): Promise<ReadonlyMap<str
 
 /** Removes the records that are made anew: places of objects, plans, totals, and marks of what is under way. */
 async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
-  for (const kind of ['object', 'plan', 'pending', 'totals', 'merge', 'collection', 'condemnedBlob'] as const) {
+  for (const kind of [
+    'object',
+    'plan',
+    'pending',
+    'totals',
+    'merge',
+    'collection',
+    'condemnedBlob',
+    'lease',
+  ] as const) {
     for await (const entries of records.range(keyBounds(kind))) await removeRecords(records, entries)
   }
   for await (const entries of records.range(keyBounds('epoch'))) {

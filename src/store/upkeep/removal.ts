@@ -6,7 +6,7 @@ import { keyBounds, keyParts, packBlobName, parseHex, planBlobName } from '../re
 import { afterLostTry } from '../records/lost-try.ts'
 import { asHead, garbageEntry, isRemoved, readHead } from '../records/projects.ts'
 import { decodePackRecord } from '../records/pack-record.ts'
-import { decodeMark, decodePlanRecord, encodeHead } from '../records/records.ts'
+import { decodeHead, decodeMark, decodePlanRecord, encodeHead } from '../records/records.ts'
 import { putTombstone } from './tombstone.ts'
 
 const ATTEMPTS_MAX = 100
@@ -60,6 +60,36 @@ export async function sweepGarbage(parts: RemovalParts, signal: AbortSignal): Pr
   if (failures.length > 0) throw failures[0]
 }
 
+/**
+ * Marks removed generations of which ids are left, so that the next sweep comes to them: of an upload whose server slept
+ * through the sweeps, wrote them, and then died.
+ */
+export async function markLeftIds(records: RecordStore, signal: AbortSignal): Promise<void> {
+  for await (const entries of records.range(keyBounds('head'), { signal })) {
+    for (const { key, value } of entries) {
+      const [projectId] = keyParts(key)
+      const { generation: last, removed } = decodeHead(key, value)
+      const removedUpTo = removed ? last : last - 1
+      const generation = removedUpTo === 0 ? undefined : await firstWithIds(records, projectId, removedUpTo, signal)
+      if (generation !== undefined) await records.insertMany([garbageEntry(projectId, generation)])
+    }
+  }
+}
+
+/** The first generation up to this one of which the records of objects are left. */
+async function firstWithIds(
+  records: RecordStore,
+  projectId: string,
+  upTo: number,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { gte } = keyBounds('object', projectId, 1)
+  const { lt } = keyBounds('object', projectId, upTo)
+  for await (const entries of records.range({ gte, lt, limit: 1 }, { signal }))
+    for (const { key } of entries) return parseHex(keyParts(key)[1])
+  return undefined
+}
+
 async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: AbortSignal): Promise<void> {
   decodeMark(key, value)
   const [projectId, generationHex] = keyParts(key)
@@ -69,7 +99,8 @@ async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: A
   if (!isRemoved(head, generation))
     throw corrupt(`a project is marked as removed, generation ${generation}, but its record says otherwise`)
   const isDone = await sweepGeneration(parts, projectId, generation, signal)
-  if (isDone) await parts.records.commit({ remove: [key] })
+  // An upload that wrote ids behind this sweep has put another mark, and another sweep follows.
+  if (isDone) await parts.records.commit({ remove: [key], expect: [{ key, value }] })
 }
 
 /**

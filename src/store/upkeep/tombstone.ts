@@ -4,7 +4,8 @@ import type { BlobInfo, BlobStore } from '../../storage/backend.ts'
 import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { parseHex, tombstoneBlobName } from '../records/keys.ts'
-import { readSource } from '../pack/segment-reader.ts'
+import { readSource } from '../pack/read-source.ts'
+import { damageBy, type Finding } from './finding.ts'
 
 /** Says that everything a project held up to and with a generation is gone on purpose. */
 export interface Tombstone {
@@ -14,7 +15,6 @@ export interface Tombstone {
 }
 
 const ATTEMPTS_MAX = 5
-const LINE_FEED = 0x0a
 const TOMBSTONE_FILE = /^[0-9a-f]{64}\/tombstone-[0-9a-f]{8}$/
 
 export function isTombstone(blobName: string): boolean {
@@ -63,17 +63,42 @@ async function isWhole(blobs: BlobStore, { name, sizeBytes }: BlobInfo): Promise
   }
 }
 
-/** Whether a crash cut the tombstone short: it has two lines. */
-export async function isCutShort(blobs: BlobStore, name: string, size: number): Promise<boolean> {
-  const bytes = await readSource(blobs, { blob: name }, 0, size)
-  return bytes.filter((byte) => byte === LINE_FEED).length < 2
+/**
+ * What to say of a tombstone that cannot be read. One that a crash cut short is not damage: its name says which
+ * generation is gone, and it is written anew when the project is swept.
+ */
+export async function unreadableTombstone(
+  error: unknown,
+  blobs: BlobStore,
+  { name, sizeBytes }: Pick<BlobInfo, 'name' | 'sizeBytes'>,
+): Promise<Finding> {
+  const finding = damageBy(error, undefined, `blob ${name}`)
+  return (await isCutShort(blobs, name, sizeBytes)) ? { ...finding, severity: 'note' } : finding
+}
+
+/** Whether it is the beginning of a tombstone: no bit of a whole one can flip so that it looks like that. */
+async function isCutShort(blobs: BlobStore, name: string, size: number): Promise<boolean> {
+  const [json, ...rest] = (await readText(blobs, name, size)).split('\n')
+  if (rest.length === 0) return true
+  return rest.length === 1 && isJson(json) && crc32(json).toString(16).startsWith(rest[0])
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function readText(blobs: BlobStore, name: string, size: number): Promise<string> {
+  return Buffer.from(await readSource(blobs, { blob: name }, 0, size)).toString('utf8')
 }
 
 /** Throws `corrupt_data`. */
 export async function readTombstone(blobs: BlobStore, name: string, size: number): Promise<Tombstone> {
-  const [json, checksum] = Buffer.from(await readSource(blobs, { blob: name }, 0, size))
-    .toString('utf8')
-    .split('\n')
+  const [json, checksum] = (await readText(blobs, name, size)).split('\n')
   if (checksum !== crc32(json).toString(16)) throw corrupt('a tombstone does not match its CRC-32')
   const tombstone = JSON.parse(json) as Tombstone
   const isOwn = tombstoneBlobName(tombstone.projectId, tombstone.generation) === name

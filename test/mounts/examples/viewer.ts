@@ -22,7 +22,7 @@ const app = express()
 app.use('/models', expressMount(service))
 
 const modules = dirname(dirname(fileURLToPath(import.meta.resolve('stowage/client'))))
-for (const module of ['client', 'delta', 'async', 'errors.js'])
+for (const module of ['client', 'blocks', 'delta', 'async', 'errors.js'])
   app.use(`/stowage/${module}`, express.static(join(modules, module)))
 
 app.get('/', (_req, res) => res.sendFile('viewer.html', { root: import.meta.dirname }))

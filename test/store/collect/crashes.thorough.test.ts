@@ -3,9 +3,19 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../../src/storage/backend.ts'
 import type { PackStore } from '../../../src/store/pack-store.ts'
-import { faulty, type Fault, type Image, imageOf, InjectedError, noFault, restore } from '../failures.ts'
-import { assertSound, heldOf, listed, openStore, put, undying } from '../support.ts'
-import { jsonBytesOf, node, OLDER_THAN, PROJECT, TERMS, totalsOf, UNDO } from './collecting.ts'
+import { faulty, type Fault, hooked, type Image, imageOf, InjectedError, noFault, restore } from '../failures.ts'
+import {
+  assertSound,
+  download,
+  heldOf,
+  listed,
+  type Made,
+  measureStorage,
+  openStore,
+  put,
+  undying,
+} from '../support.ts'
+import { jsonBytesOf, node, OLDER_THAN, openCollecting, PROJECT, TERMS, totalsOf, UNDO } from './collecting.ts'
 
 const KEPT = [node('kept', ['leaf', 'revived']), node('leaf'), node('revived')]
 const OLD = [node('old', ['leaf', 'older']), node('older', [], 'x'.repeat(300))]
@@ -110,3 +120,39 @@ for (const mode of ['crash', 'once'] as const) {
     assert.ok(cuts > 20, `${cuts} cuts`)
   })
 }
+
+test('wherever a collection is cut off, a plan that was stored before sends no freed object', async () => {
+  const absent = Array.from({ length: 1_001 }, (_, at) => [`absent${at}`, 1] as const)
+  const leaf = node('planned-leaf')
+  const root: Made = { id: 'planned', __closure: { ...Object.fromEntries(absent), 'planned-leaf': 1 } }
+  for (let [at, wasCut] = [1, true]; wasCut; at++) {
+    let isCut = false
+    let commitsLeft = Infinity
+    const backend = memoryBackend()
+    const cutting = hooked(backend, (call, _detail, work) => {
+      if (call !== 'commit' || commitsLeft-- > 0) return work()
+      isCut = true
+      return Promise.reject(new Error('cut off'))
+    })
+    const { store, roots, pass, collect, close } = await openCollecting(1, cutting)
+    await put(store, PROJECT, [node('kept')])
+    roots.add('kept')
+    await put(store, PROJECT, [leaf, root])
+    await download(store, PROJECT, root.id)
+    await store.idle()
+    assert.equal((await measureStorage(backend)).records['p'], 1, 'the plan is stored')
+    await pass(OLDER_THAN + 1)
+    assert.equal((await collect()).condemned.objects, 2)
+    await pass(UNDO + 1)
+    commitsLeft = at
+    await collect().catch(() => undefined)
+    wasCut = isCut
+    commitsLeft = Infinity
+    await close()
+    const { store: next } = await openStore(backend)
+    await put(next, PROJECT, [root])
+    const isLeafThere = (await listed(next, PROJECT, [leaf.id])).length === 1
+    assert.equal((await download(next, PROJECT, root.id))?.ids.has(leaf.id), isLeafThere, `cut off at commit ${at}`)
+    await next.close()
+  }
+})

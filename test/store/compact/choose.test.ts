@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { choosePacks, MERGED_OBJECTS_MAX, type PackSize, SOURCES_MAX } from '../../../src/store/compact/choose.ts'
 
 function packOf(sequence: number, liveBytes: number, more: Partial<PackSize> = {}): PackSize {
-  return { sequence, objects: 10, liveObjects: 10, packBytes: liveBytes, liveBytes, ...more }
+  return { sequence, objects: 10, liveObjects: 10, packBytes: liveBytes, liveBytes, memoryBytes: 10, ...more }
 }
 
 test('packs whose sizes form a geometric progression stay', () => {
@@ -16,6 +16,13 @@ test('the fewest small packs that restore the progression are merged, and larger
   const packs = [packOf(1, 100_000), packOf(2, 1_000), packOf(3, 10), packOf(4, 12)]
   assert.deepEqual(choosePacks(packs), [3, 4])
   assert.deepEqual(choosePacks([...packs, packOf(5, 600)]), [2, 3, 4, 5], 'what is merged would break it again')
+})
+
+test('packs of about one size that do not fit into one are merged in the order of their uploads', () => {
+  const packs = Array.from({ length: 20 }, (_, i) =>
+    packOf(i + 1, 1_000 + ((i * 7) % 20), { objects: 20_000, liveObjects: 20_000 }),
+  )
+  assert.deepEqual(choosePacks(packs), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 })
 
 test('each object is rewritten a logarithmic number of times', () => {
@@ -64,4 +71,14 @@ test('all packs are merged when that is wanted, and a whole one alone is not', (
   assert.deepEqual(choosePacks(packs, { all: true }), [1, 2, 3])
   assert.deepEqual(choosePacks([packOf(1, 800)], { all: true }), [])
   assert.deepEqual(choosePacks([packOf(1, 700, { packBytes: 800, liveObjects: 9 })], { all: true }), [1])
+})
+
+test('a merge takes no more packs than its memory allows', () => {
+  const packs = Array.from({ length: 9 }, (_, i) => packOf(i + 1, 100))
+  assert.deepEqual(choosePacks(packs, { memoryBytesMax: 45 }), [1, 2, 3, 4])
+  assert.deepEqual(choosePacks(packs, { memoryBytesMax: 45, all: true }), [1, 2, 3, 4])
+  assert.deepEqual(choosePacks(packs, { memoryBytesMax: 19 }), [], 'no two of them fit')
+  assert.deepEqual(choosePacks(packs, { memoryBytesMax: 19, all: true }), [])
+  const large = packOf(1, 100, { memoryBytes: 40 })
+  assert.deepEqual(choosePacks([large, ...packs.slice(1)], { memoryBytesMax: 45, all: true }), [2, 3, 4, 5])
 })

@@ -75,7 +75,7 @@ test('downloads that began before a merge end as they began', async () => {
   await opened.store.close()
 })
 
-test('an export that a merge overtakes misses nothing', async () => {
+test('an export that a merge overtakes holds each object once', async () => {
   const backend = memoryBackend()
   const opened = await uploaded(SMALL, backend)
   let pages = 0
@@ -83,7 +83,7 @@ test('an export that a merge overtakes misses nothing', async () => {
     if (++pages === 3) assert.equal((await compact(opened.store, SMALL)).merges, 1)
   })
   assert.ok(pages > 3)
-  assert.deepEqual([...new Set(lines)].toSorted(), SMALL.oracle.lines(SMALL.oracle.objects.keys()))
+  assert.deepEqual(lines.toSorted(), SMALL.oracle.lines(SMALL.oracle.objects.keys()))
   await opened.store.close()
 })
 

@@ -37,15 +37,46 @@ test('a damaged pack is left and reported once, and the others are merged', asyn
   assert.deepEqual([report.merges, report.packsBefore, report.packsAfter], [1, 6, 2])
   assert.equal(background.length, 1)
   assert.match(String(background[0]), /is damaged, so it is not merged: block \d+: the stored bytes do not match/)
+  const packId = name.slice(name.lastIndexOf('/') + 1)
+  assert.deepEqual([report.damagedPacks, report.damaged.map((pack) => pack.packId)], [1, [packId]])
+  assert.match(report.damaged[0].message, /^block \d+: the stored bytes do not match/)
   const again = await compact({ compactor: store.compactor }, HISTORY, { all: true })
   assert.deepEqual([again.merges, again.packsAfter, background.length], [0, 2, 1])
+  assert.deepEqual(again.damaged, report.damaged, 'it is named each time')
 
   const others = HISTORY.uploads.slice(1).flat()
   const held = (await Promise.all(others.map(({ id }) => listed(store, PROJECT, [id])))).flat()
   assert.deepEqual(held.toSorted(), HISTORY.oracle.lines(others.map(({ id }) => id)))
   await store.close()
-  const packId = name.slice(name.lastIndexOf('/') + 1)
   const findings = await collected(checkStore(backend))
   const damage = findings.filter(({ severity }) => severity === 'damage')
   assert.deepEqual(new Set(damage.map(({ subject }) => subject)), new Set([`pack ${packId}`]))
+})
+
+test('a merge of packs that go with their project tells of no damage', async () => {
+  const backend = memoryBackend()
+  const filling = await openStore(backend, { planBytesMax: 1 })
+  for (const objects of HISTORY.uploads) await filling.store.put(PROJECT, batchesOf(objects), { signal: never })
+  await filling.store.idle()
+
+  let removal: Promise<void> | undefined
+  const { blobs } = backend
+  const read: typeof blobs.read = async (...args) => {
+    removal ??= filling.store.remove(PROJECT).then(() => filling.store.idle())
+    await removal
+    return blobs.read(...args)
+  }
+  const [put, remove, list] = [blobs.put.bind(blobs), blobs.remove.bind(blobs), blobs.list.bind(blobs)]
+  const { readBytesPreferred } = blobs
+  const others = { readBytesPreferred, read, put, remove, list, close: () => Promise.resolve() }
+  const { store, background } = await openStore({
+    records: backend.records,
+    blobs: others,
+    close: () => Promise.resolve(),
+  })
+  const report = await compact({ compactor: store.compactor }, { roots: [] }, { all: true })
+  assert.ok(removal !== undefined, 'the merge read a pack')
+  assert.deepEqual([report.merges, report.damagedPacks, background], [0, 0, []])
+  await store.close()
+  await filling.store.close()
 })

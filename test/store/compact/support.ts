@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { isDeepStrictEqual } from 'node:util'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import type { CompactionReport, CompactOptions } from '../../../src/object/compaction.ts'
 import type { ObjectCursor } from '../../../src/object/graph-store.ts'
@@ -122,7 +123,7 @@ export async function exported(
     lines.push(...(await readLines(page.selection)))
     page.selection.release()
     after = page.next
-    if (after.sequence >= end.sequence) return lines
+    if (isDeepStrictEqual(after, end)) return lines
     await between()
   }
 }

@@ -38,7 +38,8 @@ async function workshop(backend: StorageBackend, uploads: readonly (readonly Mad
     try {
       const header = { projectId: 'demo', generation: 1, packId: PACK_ID, timeMs: 0 }
       const pace = new Pace(REAL_ENVIRONMENT, 1)
-      const writing = { blobs, catalog, reader, deflate, memory, pace, environment: REAL_ENVIRONMENT }
+      const parts = { blobs, catalog, reader, deflate, memory, pace, environment: REAL_ENVIRONMENT }
+      const writing = { ...parts, windowBytesMax: Infinity }
       const written = await writeMerged(writing, header, inMergedOrder(sources, closures), never)
       const source = written.inline === undefined ? { blob: await mergedBlob(backend) } : { bytes: written.inline }
       const buffers = answers.open()

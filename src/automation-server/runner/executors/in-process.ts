@@ -20,7 +20,7 @@ export class InProcessExecutor implements RunExecutor {
     this.#guard = guard
   }
 
-  start({ backend, runFile, secretTexts }: RunStart): RunHandle {
+  start({ backend, runFile, secretTexts, environment }: RunStart): RunHandle {
     this.#guard.watch()
     const run = startRun(this.#function, {
       backend,
@@ -28,6 +28,7 @@ export class InProcessExecutor implements RunExecutor {
       inputs: runFile.functionInputs,
       secrets: secretTexts,
       deliveryTimeoutMs: DELIVER_MS,
+      environment,
     })
     return {
       cancel: (reason, graceMs) => run.stop(reasonOf(reason), graceMs),

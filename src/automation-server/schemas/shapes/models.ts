@@ -14,10 +14,12 @@ import type {
   Model,
   ModelChange,
   NewModelVersion,
+  PruneRequest,
+  PruneResult,
   RetentionRule,
   Version,
 } from '../../../client/resources/wire-types.ts'
-import type { NewModel, NewRunVersion, PruneRequest, PruneResult, VersionChange } from '../wire-types.ts'
+import type { NewModel, NewRunVersion, VersionChange } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
 /** Models and versions. */

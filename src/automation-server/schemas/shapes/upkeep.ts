@@ -10,6 +10,7 @@ import {
   oneOf,
   optional,
   type OptionalShape,
+  text,
 } from '../../../openapi/description/shape.ts'
 import type {
   ChosenReport,
@@ -21,10 +22,12 @@ import type {
   CompactionProgress,
   CompactionReport,
   CompactRequest,
+  DamagedPack,
   ObjectAmount,
   UnreferencedObject,
-} from '../../../client/resources/upkeep-wire-types.ts'
+} from '../../../object/upkeep-wire-types.ts'
 import { CHOSEN_MAX } from '../../../object/collection.ts'
+import { DAMAGED_MAX } from '../../../object/compaction.ts'
 import { COUNT, OBJECT_ID, pageOf } from './common.ts'
 
 /** Collection of unreferenced objects, and compaction. */
@@ -38,7 +41,10 @@ export const OBJECT_AMOUNT: NamedShape<ObjectAmount> = named(
     {
       objects: described(COUNT, 'How many.'),
       jsonBytes: described(COUNT, 'Their bytes of JSON.'),
-      storedBytes: described(COUNT, 'Their share of the compressed packs, which compaction frees.'),
+      storedBytes: described(
+        COUNT,
+        'Their share of the compressed blocks of their packs, which compaction frees on the disk.',
+      ),
     },
     'A number of objects, with their bytes.',
   ),
@@ -50,7 +56,10 @@ const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
     {
       objects: described(COUNT, 'How many.'),
       jsonBytes: described(COUNT, 'Their bytes of JSON.'),
-      storedBytes: described(COUNT, 'Their share of the compressed packs, which compaction frees.'),
+      storedBytes: described(
+        COUNT,
+        'Their share of the compressed blocks of their packs, which compaction frees on the disk.',
+      ),
       byCause: object(
         {
           neverReferenced: described(OBJECT_AMOUNT, 'No version and no pin led to them at any collection.'),
@@ -97,8 +106,8 @@ export const COLLECTION_REPORT: NamedShape<CollectionReport> = named(
         oneOf(['noRoots', 'damaged']),
         'Why nothing was collected: the project has neither a version nor a pin, or a pack of it cannot be read. `null` if it was collected.',
       ),
-      held: described(OBJECT_AMOUNT, 'What the project holds.'),
-      young: described(OBJECT_AMOUNT, 'Objects that nothing leads to, and that are too young.'),
+      held: described(OBJECT_AMOUNT, 'What the project holds: reached, young and condemned objects.'),
+      young: described(OBJECT_AMOUNT, 'Objects that nothing leads to, and that are too young or are below such.'),
       condemned: described(COLLECTED_AMOUNT, CONDEMNED),
       freed: described(COLLECTED_AMOUNT, 'Objects that earlier collections condemned, and that are gone for good.'),
       restorable: described(OBJECT_AMOUNT, 'Objects that earlier collections condemned, and that can be restored.'),
@@ -167,20 +176,36 @@ export const COMPACT_REQUEST: NamedShape<CompactRequest> = named(
   ),
 )
 
+const DAMAGED_PACK: NamedShape<DamagedPack> = named(
+  'DamagedPack',
+  object(
+    {
+      packId: described(text(), 'Names the pack, as `stowage check` does.'),
+      message: described(text(), 'What is wrong with it.'),
+    },
+    'A pack that cannot be read whole.',
+  ),
+)
+
 export const COMPACTION_REPORT: NamedShape<CompactionReport> = named(
   'CompactionReport',
   object(
     {
       merges: described(COUNT, 'Merges that took effect.'),
-      packsBefore: described(COUNT, 'Packs before.'),
-      packsAfter: described(COUNT, 'Packs after.'),
+      packsBefore: described(COUNT, 'Packs in use before; replaced ones are not counted.'),
+      packsAfter: described(COUNT, 'Packs in use after.'),
       storedBytesBefore: described(COUNT, 'Their bytes before.'),
       storedBytesAfter: described(COUNT, 'Their bytes after.'),
       retiredBytes: described(
         COUNT,
         'Bytes of all replaced packs that are still on the disk, which they leave a day after they were replaced.',
       ),
-      stopped: nullable(oneOf(['storageFull']), 'Why it stopped before the end; `null` if it came to the end.'),
+      stopped: nullable(
+        oneOf(['storageFull']),
+        'Why it stopped before the end: the storage is full. `null` if it came to the end.',
+      ),
+      damagedPacks: described(COUNT, 'Packs that were not merged because they cannot be read whole.'),
+      damaged: list(DAMAGED_PACK, { itemsMax: DAMAGED_MAX, description: 'The first hundred of these packs.' }),
     },
     'The result of a compaction.',
   ),
@@ -209,6 +234,7 @@ export const UPKEEP_SHAPES: readonly NamedShape<unknown>[] = [
   COLLECT_OBJECTS_REQUEST,
   CHOSEN_REPORT,
   COMPACT_REQUEST,
+  DAMAGED_PACK,
   COMPACTION_REPORT,
   COMPACTION_PROGRESS,
 ]

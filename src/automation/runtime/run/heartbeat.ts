@@ -1,8 +1,10 @@
+import type { Environment, Timer } from '../../../environment.ts'
 import type { RunBackend } from '../run-backend.ts'
 import { RUN_STATUS_RANK } from '../../author/run-data.ts'
 import { isRefusal } from './retry.ts'
 
 export interface HeartbeatOptions {
+  readonly environment: Pick<Environment, 'setTimer'>
   readonly intervalMs: number
   readonly onOver: (why: string) => void
 }
@@ -11,7 +13,7 @@ export interface HeartbeatOptions {
  * Reports at intervals that the run is alive, and notices when it is no longer wanted. Returns a function that stops
  * it.
  */
-export function startHeartbeat(backend: RunBackend, { intervalMs, onOver }: HeartbeatOptions): () => void {
+export function startHeartbeat(backend: RunBackend, { environment, intervalMs, onOver }: HeartbeatOptions): () => void {
   const stopped = new AbortController()
   const { signal } = stopped
   let isAsking = false
@@ -30,9 +32,18 @@ export function startHeartbeat(backend: RunBackend, { intervalMs, onOver }: Hear
       isAsking = false
     }
   }
-  const timer = backend.renewLease === undefined ? undefined : setInterval(() => void beat(), intervalMs).unref()
+  let timer: Timer | undefined
+  const wait = (): void => {
+    timer = environment
+      .setTimer(intervalMs, () => {
+        wait()
+        void beat()
+      })
+      .unref()
+  }
+  if (backend.renewLease !== undefined) wait()
   return () => {
-    clearInterval(timer)
+    timer?.cancel()
     stopped.abort()
   }
 }

@@ -1,3 +1,4 @@
+import type { Environment, Timer } from '../../../environment.ts'
 import type { RunBackend } from '../run-backend.ts'
 import type { FinalRunStatus, JsonObject, LogLine, Annotation, RunReport } from '../../author/run-data.ts'
 import { ReportBuffer, type ReportParts } from './report-buffer.ts'
@@ -11,6 +12,7 @@ export interface FinalReport {
 }
 
 export interface ReporterOptions {
+  readonly environment: Environment
   readonly backend: RunBackend
   readonly retry: RunRetryOptions
   /** How long a report waits for more to be sent with it. */
@@ -30,8 +32,8 @@ export class Reporter {
   readonly #buffer = new ReportBuffer()
   readonly #givenUp = new AbortController()
   #sequence = 1
-  #timer: NodeJS.Timeout | undefined
-  #giveUpTimer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
+  #giveUpTimer: Timer | undefined
   #pumping: Promise<void> | undefined
   #failure: unknown
   #isClosed = false
@@ -76,10 +78,9 @@ export class Reporter {
 
   /** Delivers the reports so far. Resolves in bounded time, whatever happens. */
   async drain(): Promise<void> {
-    const { deliveryTimeoutMs } = this.#options
-    this.#giveUpTimer ??= setTimeout(
-      () => this.#givenUp.abort(new Error(`the delivery was given up after ${deliveryTimeoutMs} ms`)),
-      deliveryTimeoutMs,
+    const { environment, deliveryTimeoutMs } = this.#options
+    this.#giveUpTimer ??= environment.setTimer(deliveryTimeoutMs, () =>
+      this.#givenUp.abort(new Error(`the delivery was given up after ${deliveryTimeoutMs} ms`)),
     )
     while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()
   }
@@ -95,8 +96,8 @@ export class Reporter {
 
   /** Ends everything; undelivered reports are lost. */
   close(): void {
-    clearTimeout(this.#timer)
-    clearTimeout(this.#giveUpTimer)
+    this.#timer?.cancel()
+    this.#giveUpTimer?.cancel()
     this.#isClosed = true
     this.#givenUp.abort()
   }
@@ -118,12 +119,15 @@ export class Reporter {
   #schedule(): void {
     if (this.#pumping !== undefined || this.#isClosed) return
     if (this.#buffer.isFull) void this.#flush()
-    else this.#timer ??= setTimeout(() => void this.#flush(), this.#options.flushIntervalMs).unref()
+    else {
+      const { environment, flushIntervalMs } = this.#options
+      this.#timer ??= environment.setTimer(flushIntervalMs, () => void this.#flush()).unref()
+    }
   }
 
   /** One delivery at a time: the numbers of reports follow each other. */
   #flush(): Promise<void> {
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     this.#timer = undefined
     this.#pumping ??= this.#pump().finally(() => {
       this.#pumping = undefined
@@ -144,13 +148,11 @@ export class Reporter {
   }
 
   async #send(parts: ReportParts): Promise<void> {
-    const { backend, retry } = this.#options
+    const { backend, environment, retry } = this.#options
     const { signal } = this.#givenUp
     const report: RunReport = { sequence: this.#sequence, ...parts }
-    await withRetries(() => orAborted(backend.report(report, { signal }), signal), signal, {
-      ...retry,
-      attemptsMax: Infinity,
-    })
+    const attempt = (): Promise<unknown> => orAborted(backend.report(report, { signal }), signal)
+    await withRetries(attempt, signal, { ...retry, attemptsMax: Infinity }, environment)
     this.#sequence += 1
   }
 }

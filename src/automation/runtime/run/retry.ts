@@ -1,5 +1,6 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { sleep } from '../../../async/sleep.ts'
 import { ClientError } from '../../../client/common/errors.ts'
+import { type Environment, REAL_ENVIRONMENT } from '../../../environment.ts'
 import { isStowageError } from '../../../errors.ts'
 
 /** How often and how fast a call is retried. */
@@ -24,6 +25,7 @@ export async function withRetries<T>(
   attempt: () => Promise<T>,
   signal: AbortSignal,
   options: RunRetryOptions = {},
+  environment: Pick<Environment, 'setTimer' | 'randomBytes'> = REAL_ENVIRONMENT,
 ): Promise<T> {
   const { delayMs = DELAY_MS, delayMsMax = DELAY_MS_MAX, attemptsMax = ATTEMPTS_MAX } = options
   for (let failures = 1; ; failures += 1) {
@@ -31,10 +33,9 @@ export async function withRetries<T>(
       return await attempt()
     } catch (error) {
       if (!isRetryable(error) || signal.aborted || failures >= attemptsMax) throw error
-      const waitMs = Math.min(delayMsMax, delayMs * 2 ** Math.min(failures - 1, 30)) * (0.5 + Math.random() / 2)
-      await wait(Math.max(waitMs, Math.min(askedWaitMs(error), delayMsMax)), undefined, { signal }).catch(
-        () => undefined,
-      )
+      const waitMs =
+        Math.min(delayMsMax, delayMs * 2 ** Math.min(failures - 1, 30)) * (0.5 + environment.randomBytes(1)[0] / 512)
+      await sleep(Math.max(waitMs, Math.min(askedWaitMs(error), delayMsMax)), environment, { signal })
       if (signal.aborted) throw error
     }
   }

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import type { Client } from '../../../client/client.ts'
 import type { DagObject } from '../../../client/common/types.ts'
-import type { Clock } from '../../../environment.ts'
+import { type Clock, type Environment, randomId } from '../../../environment.ts'
 import { StowageError } from '../../../errors.ts'
 import type { AutomationContext, NewVersionOptions, RunLog } from '../../author/context.ts'
 import type { NewArtifact, RunBackend, TriggeringVersion } from '../run-backend.ts'
@@ -35,6 +34,7 @@ export interface RunContextParts {
   readonly mark: Mark
   readonly redactor: SecretRedactor
   readonly clock: Clock
+  readonly environment: Environment
   readonly retry: RunRetryOptions
   /** Told to the function. */
   readonly signal: AbortSignal
@@ -121,7 +121,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     message: string,
     options: NewVersionOptions = {},
   ): Promise<string> {
-    const { backend, calls, redactor, ended, retry, runData } = this.#parts
+    const { backend, calls, environment, redactor, ended, retry, runData } = this.#parts
     return calls.run('createNewVersionInProject', async () => {
       checkText('the message of a version', message)
       if (options.modelId === undefined && projectId !== runData.projectId) {
@@ -134,20 +134,21 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
         modelId,
         rootObjectId: root,
         message: messageText(redactor.text(message)),
-        idempotencyKey: randomUUID(),
+        idempotencyKey: randomId(environment),
       }
-      return withRetries(() => backend.createVersion(version, { signal: ended }), ended, retry)
+      return withRetries(() => backend.createVersion(version, { signal: ended }), ended, retry, environment)
     })
   }
 
   storeFileResult(filePath: string, fileName: string): Promise<string> {
-    const { backend, calls, redactor, ended, retry } = this.#parts
+    const { backend, calls, environment, redactor, ended, retry } = this.#parts
     return calls.run('storeFileResult', async () => {
       const artifact = await fileArtifact(
         filePath,
         checkFileName(redactor.text(checkName('the name of a file result', fileName))),
+        environment,
       )
-      return withRetries(() => backend.storeArtifact(artifact, { signal: ended }), ended, retry)
+      return withRetries(() => backend.storeArtifact(artifact, { signal: ended }), ended, retry, environment)
     })
   }
 
@@ -183,8 +184,8 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   }
 
   #triggeringVersion(): Promise<TriggeringVersion> {
-    const { backend, ended, retry } = this.#parts
-    this.#trigger ??= withRetries(() => backend.triggeringVersion({ signal: ended }), ended, retry).catch(
+    const { backend, ended, environment, retry } = this.#parts
+    this.#trigger ??= withRetries(() => backend.triggeringVersion({ signal: ended }), ended, retry, environment).catch(
       (error: unknown) => {
         this.#trigger = undefined
         throw error
@@ -207,14 +208,14 @@ function runLog({ calls, clock, reporter, redactor, onLine }: RunContextParts): 
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
-async function fileArtifact(path: string, name: string): Promise<NewArtifact> {
+async function fileArtifact(path: string, name: string, environment: Environment): Promise<NewArtifact> {
   const file = await stat(path)
   if (!file.isFile())
     throw new StowageError('invalid_request', 'a file result must be a file, not a folder or a device')
   return {
     name,
     sizeBytes: file.size,
-    idempotencyKey: randomUUID(),
+    idempotencyKey: randomId(environment),
     content: {
       [Symbol.asyncIterator]: () => createReadStream(path)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>,
     },

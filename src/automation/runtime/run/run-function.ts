@@ -1,5 +1,6 @@
 import { onAbort } from '../../../async/abort.ts'
-import { setTimeout as wait } from 'node:timers/promises'
+import { sleep } from '../../../async/sleep.ts'
+import { type Environment, REAL_ENVIRONMENT, type Timer } from '../../../environment.ts'
 import { type AutomationFunction, RunCanceled, RunFailed } from '../../author/function.ts'
 import { InputsError } from '../../author/inputs/errors.ts'
 import type { LogLevel } from '../../author/run-data.ts'
@@ -59,6 +60,7 @@ type Ending =
 class Run {
   readonly #function: AutomationFunction
   readonly #options: RunOptions
+  readonly #environment: Environment
   readonly #redactor: SecretRedactor
   readonly #stop = new AbortController()
   readonly #ended = new AbortController()
@@ -75,7 +77,8 @@ class Run {
       runData,
       inputs,
       secrets = [],
-      clock = Date,
+      environment = REAL_ENVIRONMENT,
+      clock = environment,
       flushIntervalMs = FLUSH_MS,
       deliveryTimeoutMs = DELIVER_MS,
       retry = {},
@@ -84,10 +87,12 @@ class Run {
     this.#function = automationFunction
     this.#graceMs = automationFunction.graceMs
     this.#options = options
+    this.#environment = environment
     this.#redactor = new SecretRedactor([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
     const onRefused = (): void => this.#cancel('the server accepts no more reports of this run')
     this.#reporter = new Reporter({
       backend,
+      environment,
       retry,
       flushIntervalMs: timerMs(flushIntervalMs),
       deliveryTimeoutMs: timerMs(deliveryTimeoutMs),
@@ -97,6 +102,7 @@ class Run {
       backend,
       runData,
       clock,
+      environment,
       retry,
       onLine,
       reporter: this.#reporter,
@@ -125,6 +131,7 @@ class Run {
     const unregister = signal === undefined ? undefined : onAbort(signal, () => this.#stop.abort(signal.reason))
     this.#reporter.start()
     const stopHeartbeat = startHeartbeat(backend, {
+      environment: this.#environment,
       intervalMs: timerMs(leaseIntervalMs),
       onOver: (why) => this.#cancel(why),
     })
@@ -185,26 +192,22 @@ class Run {
   async #graceEnded(over: AbortSignal): Promise<Ending> {
     const { signal } = this.#stop
     await aborted(signal)
-    await wait(timerMs(this.#graceMs), undefined, { signal: over }).catch(() => undefined)
+    await sleep(timerMs(this.#graceMs), this.#environment, { signal: over })
     return { kind: 'stayed' }
   }
 
   /** Calls that the function started are completed, unless the function itself was abandoned. */
   async #drainCalls(ending: Ending): Promise<void> {
     const { signal } = this.#stop
-    const limit = new AbortController()
-    const endInTime = (): void =>
-      void wait(ending.kind === 'stayed' ? 0 : timerMs(this.#graceMs), undefined, {
-        signal: limit.signal,
-        ref: false,
-      }).then(
-        () => this.#ended.abort(signal.reason),
-        () => undefined,
-      )
+    let limit: Timer | undefined
+    const endInTime = (): void => {
+      const leftMs = ending.kind === 'stayed' ? 0 : timerMs(this.#graceMs)
+      limit = this.#environment.setTimer(leftMs, () => this.#ended.abort(signal.reason)).unref()
+    }
     const unregister = onAbort(signal, endInTime)
     await Promise.race([this.#calls.drain(), aborted(this.#ended.signal)])
     unregister()
-    limit.abort()
+    limit?.cancel()
     this.#calls.close()
   }
 

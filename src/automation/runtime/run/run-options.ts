@@ -1,4 +1,4 @@
-import type { Clock } from '../../../environment.ts'
+import type { Clock, Environment } from '../../../environment.ts'
 import type { AutomationRunData, FinalRunStatus, JsonObject, LogLevel } from '../../author/run-data.ts'
 import type { RunBackend } from '../run-backend.ts'
 import type { RunRetryOptions } from './retry.ts'
@@ -23,6 +23,8 @@ export interface RunOptions {
   readonly secrets?: readonly string[]
   /** The wall clock; that of the system by default. */
   readonly clock?: Clock
+  /** Timers and randomness; those of the process by default. */
+  readonly environment?: Environment
   /** 10,000 by default. */
   readonly leaseIntervalMs?: number
   /** How long annotations, log lines and progress wait to be reported together. 500 by default. */

@@ -10,6 +10,7 @@ const PINS_MAX = 3
 const SINGLES = 8
 /** Between two steps of a client. Without it, all that is measured is the queue in front of a busy processor. */
 const PAUSE_MS = 500
+const LOOK_MS = 50
 
 /** How long one request for a single object took, and between which moments. */
 export interface Latency {
@@ -34,6 +35,11 @@ export class Load {
 
   get steps(): number {
     return this.#steps
+  }
+
+  /** Resolves when the clients have made so many steps together. */
+  async hasMade(steps: number): Promise<void> {
+    while (this.#steps < steps && !this.#isStopped) await sleep(LOOK_MS)
   }
 
   /** Resolves when no step is under way any more that was when this was called. */

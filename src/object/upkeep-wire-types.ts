@@ -6,7 +6,7 @@ export interface ObjectAmount {
   readonly objects: number
   /** Their bytes of JSON. */
   readonly jsonBytes: number
-  /** Their share of the compressed packs, which compaction frees. */
+  /** Their share of the compressed blocks of their packs, which compaction frees on the disk. */
   readonly storedBytes: number
 }
 
@@ -16,7 +16,7 @@ export interface CollectedAmount {
   readonly objects: number
   /** Their bytes of JSON. */
   readonly jsonBytes: number
-  /** Their share of the compressed packs, which compaction frees. */
+  /** Their share of the compressed blocks of their packs, which compaction frees on the disk. */
   readonly storedBytes: number
   /** The same, divided by the cause. */
   readonly byCause: {
@@ -51,9 +51,9 @@ export interface CollectionReport {
    * read. `null` if it was collected.
    */
   readonly skipped: 'noRoots' | 'damaged' | null
-  /** What the project holds. */
+  /** What the project holds: reached, young and condemned objects. */
   readonly held: ObjectAmount
-  /** Objects that nothing leads to, and that are too young. */
+  /** Objects that nothing leads to, and that are too young or are below such. */
   readonly young: ObjectAmount
   /** Objects that nothing leads to: a later collection frees them, unless they are restored. */
   readonly condemned: CollectedAmount
@@ -117,13 +117,21 @@ export interface CompactRequest {
   readonly all?: boolean
 }
 
+/** A pack that cannot be read whole. */
+export interface DamagedPack {
+  /** Names the pack, as `stowage check` does. */
+  readonly packId: string
+  /** What is wrong with it. */
+  readonly message: string
+}
+
 /** The result of a compaction. */
 export interface CompactionReport {
   /** Merges that took effect. */
   readonly merges: number
-  /** Packs before. */
+  /** Packs in use before; replaced ones are not counted. */
   readonly packsBefore: number
-  /** Packs after. */
+  /** Packs in use after. */
   readonly packsAfter: number
   /** Their bytes before. */
   readonly storedBytesBefore: number
@@ -134,8 +142,12 @@ export interface CompactionReport {
    * replaced.
    */
   readonly retiredBytes: number
-  /** Why it stopped before the end; `null` if it came to the end. */
+  /** Why it stopped before the end: the storage is full. `null` if it came to the end. */
   readonly stopped: 'storageFull' | null
+  /** Packs that were not merged because they cannot be read whole. */
+  readonly damagedPacks: number
+  /** The first hundred of these packs. */
+  readonly damaged: readonly DamagedPack[]
 }
 
 /** How far a compaction is. */

@@ -1,0 +1,69 @@
+/** Smaller buffers are allocated anew each time: they are little garbage. */
+const SIZE_BYTES_MIN = 16_384
+/** Capacities are multiples of this, so that a buffer suits reads of about its size. */
+const CAPACITY_STEP_BYTES = 16_384
+/** A buffer is not used for reads that would leave more than this part of it empty. */
+const EMPTY_SHARE_MAX = 0.5
+
+/**
+ * Buffers for large reads, used again and again. A buffer that is left to the garbage collector costs twice: V8 collects
+ * the whole heap for every few dozen megabytes of them, and what the allocator of the system once took for them stays
+ * resident. A buffer that is lent and never given back is garbage like any other.
+ */
+export class ReadBuffers {
+  readonly #idleBytesMax: number
+  #idleBytes = 0
+  /** The one that was given back last is the last. */
+  readonly #idle: ArrayBuffer[] = []
+  /** Of each buffer that is lent, the bytes that were not given back yet. */
+  readonly #lentBytes = new WeakMap<ArrayBufferLike, number>()
+
+  /** At most so many bytes are kept for the next reads. */
+  constructor(idleBytesMax: number) {
+    this.#idleBytesMax = idleBytesMax
+  }
+
+  get idleBytes(): number {
+    return this.#idleBytes
+  }
+
+  /** Memory for a read, with undefined content; `undefined` if the read is too small to be worth it. */
+  take(sizeBytes: number): Uint8Array | undefined {
+    if (sizeBytes < SIZE_BYTES_MIN) return undefined
+    const buffer = this.#takeIdle(sizeBytes) ?? allocated(sizeBytes)
+    this.#lentBytes.set(buffer, sizeBytes)
+    return new Uint8Array(buffer, 0, sizeBytes)
+  }
+
+  /**
+   * Says that nobody reads these bytes any more, nor writes into them. Once that was said of all bytes of a read, its
+   * memory may be lent again. Bytes that were not lent are left alone. Each byte may be given back once.
+   */
+  giveBack(bytes: Uint8Array): void {
+    const { buffer } = bytes
+    const lentBytes = this.#lentBytes.get(buffer)
+    if (lentBytes === undefined) return
+    if (bytes.length < lentBytes) {
+      this.#lentBytes.set(buffer, lentBytes - bytes.length)
+      return
+    }
+    this.#lentBytes.delete(buffer)
+    this.#idle.push(buffer as ArrayBuffer)
+    this.#idleBytes += buffer.byteLength
+    while (this.#idleBytes > this.#idleBytesMax) this.#idleBytes -= this.#idle.shift()?.byteLength ?? 0
+  }
+
+  #takeIdle(sizeBytes: number): ArrayBuffer | undefined {
+    const at = this.#idle.findLastIndex(
+      ({ byteLength }) => byteLength >= sizeBytes && byteLength * EMPTY_SHARE_MAX < sizeBytes,
+    )
+    if (at === -1) return undefined
+    const [buffer] = this.#idle.splice(at, 1)
+    this.#idleBytes -= buffer.byteLength
+    return buffer
+  }
+}
+
+function allocated(sizeBytes: number): ArrayBuffer {
+  return Buffer.allocUnsafeSlow(Math.ceil(sizeBytes / CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES).buffer
+}

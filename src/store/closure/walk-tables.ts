@@ -1,0 +1,68 @@
+import { ReadBuffers } from '../../memory/read-buffers.ts'
+import type { PackTables } from '../pack/pack-format.ts'
+import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
+
+/** A walk through more objects reads tables that no cache can keep. */
+const KEPT_OBJECTS_MAX = 131_072
+/** Tables that are read more often than this are left in the cache: the graph leads to and fro between some packs. */
+const READS_MAX = 4
+/** Memory for reads that is kept from one to the next. */
+const IDLE_BYTES_MAX = 1_048_576
+/** Tables that are loaded at once are those of so many packs, and of so many objects unless it is one pack. */
+const PACKS_AT_ONCE = 8
+const OBJECTS_AT_ONCE = 262_144
+
+type TableSource = Pick<PackCatalog, 'tables' | 'withTables'>
+
+/**
+ * The tables that one walk reads. A small walk leaves them in the cache of the catalog. A large one reads most of them
+ * into memory that it uses again and again: in the cache they would take the place of what others need, and be gone
+ * before they are asked for again; and garbage that is made so fast costs as much as the walk.
+ */
+export class WalkTables {
+  readonly #catalog: TableSource
+  readonly #buffers = new ReadBuffers(IDLE_BYTES_MAX)
+  /** How often the tables of each pack were read. */
+  readonly #reads = new Map<string, number>()
+  /** In all of those packs. */
+  #objects = 0
+
+  constructor(catalog: TableSource) {
+    this.#catalog = catalog
+  }
+
+  /** Lends the tables to `use`, which keeps no view of them. */
+  async lend<T>(pack: Pack, use: (tables: PackTables) => Promise<T>): Promise<T> {
+    const { packId, objects } = pack.record
+    const reads = (this.#reads.get(packId) ?? 0) + 1
+    this.#reads.set(packId, reads)
+    if (reads === 1) this.#objects += objects
+    if (this.#objects <= KEPT_OBJECTS_MAX || reads > READS_MAX) return use(await this.#catalog.tables(pack))
+    return this.#catalog.withTables(pack, this.#buffers, use)
+  }
+}
+
+/** Groups of packs whose tables may be in memory at once. */
+export async function* loadedAtOnce(
+  catalog: PackCatalog,
+  project: ProjectView,
+  sequences: readonly number[],
+): AsyncGenerator<readonly number[]> {
+  for (let first = 0; first < sequences.length; first += PACKS_AT_ONCE) {
+    const some = sequences.slice(first, first + PACKS_AT_ONCE)
+    const packs = await Promise.all(some.map((sequence) => catalog.pack(project, sequence)))
+    let group: number[] = []
+    let objects = 0
+    for (const { sequence, record } of packs) {
+      if (group.length > 0 && objects + record.objects > OBJECTS_AT_ONCE) {
+        yield group
+        group = []
+        objects = 0
+      }
+      group.push(sequence)
+      objects += record.objects
+    }
+    yield group
+  }
+}

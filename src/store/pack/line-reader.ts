@@ -1,0 +1,59 @@
+import { FRAGMENT_END_BYTES, inflateFragmentInPlace } from '../../compression/inflate.ts'
+import type { BlobStore } from '../../storage/backend.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
+import { takeLines } from './placed-lines.ts'
+import { readSource } from './read-source.ts'
+import { nameOf, type PlacedSegment } from './segment.ts'
+import type { SegmentReader } from './segment-reader.ts'
+
+/** Larger blocks are read as those of a list are: inflated in the thread pool, and counted. */
+const SMALL_BYTES_MAX = 65_536
+
+/**
+ * Reads single lines. What makes a list fast (reading ahead, joining neighbours, counting what an answer holds) takes
+ * longer than to read and inflate one small block.
+ */
+export class LineReader {
+  readonly #blobs: BlobStore
+  readonly #reader: SegmentReader
+  /** Stored bytes go here, unless another read uses it. They are needed until they are inflated. */
+  #scratch: Uint8Array | undefined
+
+  constructor(blobs: BlobStore, reader: SegmentReader) {
+    this.#blobs = blobs
+    this.#reader = reader
+  }
+
+  /** The lines of a segment, with their ids. */
+  async read(segment: PlacedSegment, signal: AbortSignal): Promise<Uint8Array> {
+    const storedBytes = segment.end - segment.start
+    if (segment.rawBytes > SMALL_BYTES_MAX || storedBytes > SMALL_BYTES_MAX) return this.#readLarge(segment, signal)
+    const scratch = this.#scratch ?? Buffer.allocUnsafeSlow(SMALL_BYTES_MAX + FRAGMENT_END_BYTES)
+    // If the read fails, the storage may still write into the memory, so it is not used again.
+    this.#scratch = undefined
+    const into = scratch.subarray(0, storedBytes)
+    const stored = await readSource(this.#blobs, segment.source, segment.start, segment.end, { signal, into })
+    if (stored.buffer !== scratch.buffer) scratch.set(stored)
+    this.#scratch = scratch
+    return smallLines(segment, scratch, storedBytes)
+  }
+
+  async #readLarge(segment: PlacedSegment, signal: AbortSignal): Promise<Uint8Array> {
+    const buffers = this.#reader.memory.open()
+    try {
+      const pieces: Uint8Array[] = []
+      for await (const piece of this.#reader.lines([[segment]], { signal, buffers })) pieces.push(piece)
+      return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)
+    } finally {
+      buffers.end()
+    }
+  }
+}
+
+function smallLines(segment: PlacedSegment, storage: Uint8Array, storedBytes: number): Uint8Array {
+  try {
+    return takeLines(inflateFragmentInPlace(storage, storedBytes, segment.rawBytes), segment.placed)
+  } catch (cause) {
+    throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
+  }
+}

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import type { ObjectService } from '../../src/index.ts'
+import type { BlobStore, StorageBackend } from '../../src/storage/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { behindPort, jsonUpload, openService } from './served.ts'
+
+/** Their texts hardly compress, so an answer takes several reads of 1 MB. */
+const OBJECTS = 1_200
+const TEXT_BYTES = 3_000
+const DOWNLOADS = 8
+const ROUNDS = 3
+const LINES = { headers: { Accept: 'text/plain', 'Accept-Encoding': 'gzip' } }
+const LARGE_BYTES_MIN = 100_000
+
+test('answers are whole while the memory of their reads is used again', async (t) => {
+  const { backend, reads } = watched(filesystemBackend({ path: temporaryFolder(t) }))
+  const service = openService({ backend })
+  const { url } = await behindPort(t, service)
+  const expected = await Promise.all(['a', 'b'].map((name) => uploaded(service, name)))
+  for (let round = 0; round < ROUNDS; round++) {
+    const answers = await Promise.all(
+      Array.from({ length: DOWNLOADS }, (_, number) => download(`${url}/objects/p/${['a', 'b'][number % 2]}`)),
+    )
+    for (const [number, answer] of answers.entries())
+      assert.ok(answer === expected[number % 2], `download ${number} of round ${round}`)
+  }
+  assert.ok(reads.length > 2 * DOWNLOADS * ROUNDS, `${reads.length} reads`)
+  assert.ok(new Set(reads).size < reads.length * 0.8, `${reads.length} reads into ${new Set(reads).size} buffers`)
+})
+
+test('a host that keeps what is written to a response keeps it unchanged', async (t) => {
+  const { backend, reads } = watched(filesystemBackend({ path: temporaryFolder(t) }))
+  const service = openService({ backend })
+  const kept: Uint8Array[][] = []
+  const { url } = await behindPort(t, service, (res) => {
+    const chunks: Uint8Array[] = []
+    kept.push(chunks)
+    const write = res.write.bind(res) as (chunk: Uint8Array, callback: () => void) => boolean
+    Object.assign(res, {
+      write: (chunk: Uint8Array, callback: () => void) => {
+        chunks.push(chunk)
+        return write(chunk, callback)
+      },
+    })
+  })
+  const expected = await uploaded(service, 'a')
+  for (let round = 0; round < ROUNDS; round++) await download(`${url}/objects/p/a`)
+  assert.equal(kept.length, ROUNDS)
+  for (const chunks of kept) assert.ok(linesOf(gunzipSync(Buffer.concat(chunks)).toString()) === expected)
+  assert.equal(new Set(reads).size, reads.length)
+})
+
+/** Uploads a root with objects below it. Resolves to the lines of the whole. */
+async function uploaded(service: ObjectService, rootId: string): Promise<string> {
+  const objects = Array.from({ length: OBJECTS }, (_, number) => ({
+    id: `${rootId}-${number}`,
+    text: randomBytes(TEXT_BYTES / 2).toString('base64'),
+  }))
+  const root = { id: rootId, parts: objects.map(({ id }) => ({ referencedId: id })) }
+  const answer = await service.fetch(new Request('http://x/objects/p', jsonUpload([root, ...objects])))
+  assert.equal(answer.status, 200)
+  const lines = [root, ...objects].map((object) => `${object.id}\t${JSON.stringify(object)}\n`)
+  // The first download makes the plan.
+  await (await service.fetch(new Request(`http://x/objects/p/${rootId}`, LINES))).arrayBuffer()
+  return sorted(lines)
+}
+
+function sorted(lines: readonly string[]): string {
+  return lines.toSorted().join('')
+}
+
+/** The lines of an answer that travels as gzip. */
+async function download(url: string): Promise<string> {
+  const answer = await fetch(url, LINES)
+  assert.equal(answer.status, 200)
+  return linesOf(await answer.text())
+}
+
+function linesOf(text: string): string {
+  return sorted(text.split(/(?<=\n)/))
+}
+
+/** The same storage, and the memory of each large read. */
+function watched(inner: StorageBackend): { backend: StorageBackend; reads: ArrayBufferLike[] } {
+  const { blobs } = inner
+  const reads: ArrayBufferLike[] = []
+  const watchedBlobs: BlobStore = {
+    get readBytesPreferred() {
+      return blobs.readBytesPreferred
+    },
+    put: (...given) => blobs.put(...given),
+    read: async (...given) => {
+      const bytes = await blobs.read(...given)
+      if (bytes.length > LARGE_BYTES_MIN) reads.push(bytes.buffer)
+      return bytes
+    },
+    remove: (names) => blobs.remove(names),
+    list: (...given) => blobs.list(...given),
+    close: () => blobs.close(),
+  }
+  return { backend: { records: inner.records, blobs: watchedBlobs, close: () => inner.close() }, reads }
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+
+const READ_BYTES = 200_000
+
+test('memory that was given back is lent again, for reads of about its size', () => {
+  const buffers = new ReadBuffers(1_000_000)
+  const first = taken(buffers, READ_BYTES)
+  assert.equal(first.length, READ_BYTES)
+  buffers.giveBack(first)
+  const second = taken(buffers, READ_BYTES - 10_000)
+  assert.equal(second.buffer, first.buffer)
+  assert.equal(second.length, READ_BYTES - 10_000)
+  buffers.giveBack(second)
+  assert.notEqual(taken(buffers, 2 * READ_BYTES).buffer, first.buffer, 'too small')
+  assert.notEqual(taken(buffers, READ_BYTES / 2).buffer, first.buffer, 'half of it would be empty')
+  assert.equal(taken(buffers, READ_BYTES).buffer, first.buffer)
+})
+
+test('memory is lent again only when all parts of it were given back', () => {
+  const buffers = new ReadBuffers(1_000_000)
+  const lent = taken(buffers, READ_BYTES)
+  buffers.giveBack(lent.subarray(100_000))
+  assert.notEqual(taken(buffers, READ_BYTES).buffer, lent.buffer)
+  buffers.giveBack(lent.subarray(0, 100_000))
+  assert.equal(taken(buffers, READ_BYTES).buffer, lent.buffer)
+})
+
+test('memory that was given back once is not lent twice, nor is memory of others', () => {
+  const buffers = new ReadBuffers(1_000_000)
+  const lent = taken(buffers, READ_BYTES)
+  buffers.giveBack(lent)
+  buffers.giveBack(lent)
+  buffers.giveBack(new Uint8Array(READ_BYTES))
+  assert.equal(taken(buffers, READ_BYTES).buffer, lent.buffer)
+  assert.notEqual(taken(buffers, READ_BYTES).buffer, lent.buffer)
+  assert.equal(buffers.idleBytes, 0)
+})
+
+test('what is kept for the next reads is bounded, and small reads get nothing', () => {
+  const buffers = new ReadBuffers(1_000_000)
+  const lent = Array.from({ length: 20 }, () => taken(buffers, READ_BYTES))
+  for (const bytes of lent) buffers.giveBack(bytes)
+  assert.ok(buffers.idleBytes > 500_000 && buffers.idleBytes <= 1_000_000, `${buffers.idleBytes} bytes`)
+  assert.equal(buffers.take(1_000), undefined)
+})
+
+function taken(buffers: ReadBuffers, sizeBytes: number): Uint8Array {
+  const bytes = buffers.take(sizeBytes)
+  assert.ok(bytes !== undefined)
+  return bytes
+}

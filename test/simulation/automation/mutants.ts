@@ -1,0 +1,77 @@
+import type { Mutant } from '../mutant.ts'
+
+const RUN_CHANGES = 'src/automation-server/domain/run-changes.ts'
+const DELETION = 'src/automation-server/domain/deletion.ts'
+
+/** Faults in models, versions and runs of automation. */
+export const AUTOMATION_MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a change of a run does not expect the record as it was read',
+    workload: 'automation',
+    path: RUN_CHANGES,
+    replace: [['expect: [expectSame(stored), ...(change.expect ?? [])]', 'expect: [...(change.expect ?? [])]']],
+  },
+  {
+    name: 'a lease is over at once',
+    workload: 'automation',
+    path: 'src/automation-server/runner/run-sightings.ts',
+    replace: [["nowMs - beatSinceMs >= times.leaseMs ? 'lease'", "nowMs >= beatSinceMs ? 'lease'"]],
+  },
+  {
+    name: 'a purge does not look at the restore',
+    workload: 'automation',
+    path: 'src/automation-server/upkeep/purge-deleted.ts',
+    replace: [
+      ['if (model.value.deletion?.epoch !== epoch) return true', 'if (model.value.deletion?.epoch === -1) return true'],
+      ['if (version?.value.deletion?.epoch !== epoch) return true', 'if (version === undefined) return true'],
+    ],
+    also: [
+      {
+        path: DELETION,
+        replace: [
+          ['        remove: [deletedKey(scope, stored.value.deletion.epoch, modelId)],\n', ''],
+          ['        remove: [deletedKey(scope, deletion.epoch, modelId, versionId)],\n', ''],
+        ],
+      },
+    ],
+  },
+  {
+    name: 'deleted versions hold no objects',
+    workload: 'automation',
+    path: 'src/automation-server/domain/versions.ts',
+    replace: [
+      [
+        'yield entries.map(({ key, value }) => {\n        const { id, modelId, rootObjectId } = decodeRecord<VersionRecord>(key, value)\n        return {',
+        'yield entries.flatMap(({ key, value }) => {\n        const { id, modelId, rootObjectId, deletedAt } = decodeRecord<VersionRecord>(key, value)\n        if (deletedAt !== null) return []\n        return {',
+      ],
+    ],
+  },
+  {
+    name: 'a version leaves no mark for its automations',
+    workload: 'automation',
+    path: 'src/automation-server/domain/versions.ts',
+    replace: [
+      ['      store.entry(mark, { modelId: record.modelId, versionId: record.id } satisfies TriggerMark),\n', ''],
+    ],
+  },
+  {
+    name: 'a lost run that has reported is started again',
+    workload: 'automation',
+    path: 'src/automation-server/domain/run-record.ts',
+    replace: [
+      ["status === 'pending' && sequence === 0 && attempt", "status === 'pending' && sequence >= 0 && attempt"],
+    ],
+  },
+  {
+    name: 'a repeated report is stored again',
+    workload: 'automation',
+    path: 'src/automation-server/domain/reports.ts',
+    replace: [
+      ['if (sequence <= run.sequence && (status === undefined || !isFinal(status))) return true\n', ''],
+      [
+        "  if (sequence <= run.sequence)\n    throw new StowageError(\n      'conflict',\n      `a report with the sequence ${sequence} was accepted before, and its status was not ${status}`,\n    )\n",
+        '',
+      ],
+    ],
+  },
+]
