@@ -52,8 +52,11 @@ const FILES_PER_GROUP_MIN = 6
 const DURATIONS_FILE: string = join(TEST_ROOT, '..', 'durations.json')
 const DURATION_MS_DEFAULT = 1_000
 
-/** A process takes a minute at most; a machine that is very slow may take its time. */
-const PROCESS_TIMEOUT_MS = 900_000
+/**
+ * A process takes a minute at most; a machine that is very slow may take its time. What one file makes, tokens for
+ * example, is still valid when a test of another file in its process has timed out.
+ */
+const PROCESS_TIMEOUT_MS = 400_000
 const SLOW_PROCESS_TIMEOUT_MS = 7_200_000
 
 /**

@@ -1,8 +1,17 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { close, constants, open, write } from 'node:fs'
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { scanLog } from './log-file.ts'
+
+/*
+ * Plain descriptors, as a host may drop its storage without closing it: since Node 25 a `FileHandle` that is collected
+ * unclosed ends the process (DEP0137).
+ */
+const openFile = promisify(open)
+const writeFile = promisify(write)
+const closeFile = promisify(close)
 
 /*
  * A note beside a LevelDB of how long its manifest and its logs were at least, when the last write was acknowledged. LevelDB takes a log that ends early,
@@ -23,25 +32,25 @@ export type FileLengths = Readonly<Record<string, number>>
 /** Keeps the note of an open database. */
 export class RecordedLengths {
   readonly #path: string
-  readonly #file: FileHandle
+  readonly #descriptor: number
   #lengths: Record<string, number> = {}
   #log = ''
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, descriptor: number) {
     this.#path = path
-    this.#file = file
+    this.#descriptor = descriptor
   }
 
   /** Starts the note of a database that was opened a moment ago. Rejects with the system's error. */
   static async start(path: string): Promise<RecordedLengths> {
     const flags = constants.O_RDWR | constants.O_CREAT
-    const note = new RecordedLengths(path, await open(join(path, LENGTHS_FILE), flags, OWNER_READS_AND_WRITES))
+    const note = new RecordedLengths(path, await openFile(join(path, LENGTHS_FILE), flags, OWNER_READS_AND_WRITES))
     try {
       await note.#lookAround(lengthOf)
       await note.#write()
       return note
     } catch (error) {
-      await note.#file.close()
+      await closeFile(note.#descriptor)
       throw error
     }
   }
@@ -71,7 +80,7 @@ export class RecordedLengths {
       await this.#lookAround(wholeLengthOf)
       await this.#write()
     } finally {
-      await this.#file.close()
+      await closeFile(this.#descriptor)
     }
   }
 
@@ -90,7 +99,8 @@ export class RecordedLengths {
   async #write(): Promise<void> {
     const json = JSON.stringify(this.#lengths)
     const text = `${json}\n${crc32(json)}\n`
-    await this.#file.write(text.padEnd(Math.ceil(text.length / NOTE_BYTES) * NOTE_BYTES), 0, 'latin1')
+    const padded = text.padEnd(Math.ceil(text.length / NOTE_BYTES) * NOTE_BYTES)
+    await writeFile(this.#descriptor, padded, 0, 'latin1')
   }
 }
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { levelBackend } from '../../adapters/level/index.ts'
 import { batchesOf } from '../../src/storage/conformance/case.ts'
@@ -15,6 +16,7 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 import { chunks, fingerprint, key, text } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
+const run = promisify(execFile)
 const root = temporaryFolder()
 const KINDS = { level: levelBackend, filesystem: filesystemBackend }
 
@@ -77,16 +79,25 @@ async function fileLike(folder: string, pattern: RegExp): Promise<string> {
   return join(folder, found)
 }
 
-async function holder(kind: keyof typeof KINDS, path: string): Promise<ChildProcess> {
+interface Holder {
+  readonly child: ChildProcess
+  readonly ended: Promise<unknown>
+}
+
+async function holder(kind: keyof typeof KINDS, path: string): Promise<Holder> {
   const child = spawn(
     process.execPath,
     [...process.execArgv, fileURLToPath(new URL('hold-folder.ts', import.meta.url)), kind, path],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   )
   assert.ok(child.stdout)
-  const [said] = (await once(child.stdout, 'data')) as [Buffer]
-  assert.equal(said.toString(), 'held\n')
-  return child
+  const ended = once(child, 'exit')
+  const said = await Promise.race([
+    once(child.stdout, 'data'),
+    ended.then(([code, signal]) => assert.fail(`the holder ended (${code}, ${signal})`)),
+  ])
+  assert.equal(String(said[0]), 'held\n')
+  return { child, ended }
 }
 
 for (const kind of ['level', 'filesystem'] as const) {
@@ -149,7 +160,7 @@ for (const kind of ['level', 'filesystem'] as const) {
 
     test('a second process is refused with the pid of the first one, and the writes of a killed holder remain', async () => {
       const path = await filledFolder(kind, 'second-process')
-      const child = await holder(kind, path)
+      const { child, ended } = await holder(kind, path)
       try {
         assert.equal((await folderHolder(path))?.pid, child.pid)
         const refusal = await refuses(
@@ -168,7 +179,7 @@ for (const kind of ['level', 'filesystem'] as const) {
         await rename(join(root, 'lock-aside'), join(path, LOCK_FILE))
       } finally {
         child.kill('SIGKILL')
-        await once(child, 'exit')
+        await ended
       }
       assert.ok((await stat(join(path, LOCK_FILE))).isFile(), 'a killed process leaves its lock file')
       assert.equal(await folderHolder(path), undefined)
@@ -176,6 +187,14 @@ for (const kind of ['level', 'filesystem'] as const) {
       await using(KINDS[kind]({ path }), async ({ records }) =>
         assert.equal(text((await records.getMany([key('of the holder')]))[0]), 'kept'),
       )
+    })
+
+    test('a storage that is dropped without being closed neither ends the process nor warns', async () => {
+      const path = await filledFolder(kind, 'dropped')
+      const script = fileURLToPath(new URL('drop-folder.ts', import.meta.url))
+      const { stdout, stderr } = await run(process.execPath, [...process.execArgv, '--expose-gc', script, kind, path])
+      assert.deepEqual({ stdout, stderr }, { stdout: 'collected\n', stderr: '' })
+      await isWhole(kind, path)
     })
 
     test('a lock file is ignored if its process is gone or its pid belongs to a later process', async () => {
