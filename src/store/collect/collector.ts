@@ -27,7 +27,8 @@ import { restoreCondemned, reviveBelow } from './revival.ts'
 import { Sweep, Tallies } from './sweep.ts'
 import { UnreferencedLists } from './unreferenced.ts'
 
-const ATTEMPTS_MAX = 4
+/** Enough for pauses that are longer than a small collection: of two that begin at once, each ends the other. */
+const ATTEMPTS_MAX = 8
 
 /** Frees what no root reaches, in two steps: what is condemned can be restored until it is freed. */
 export class PackCollector implements GraphCollector {
