@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { filesystemBackend, filesystemBlobs } from '../adapters/filesystem/index.ts'
 import { postgresRecords } from '../adapters/postgres/index.ts'
 import { inspectBatches } from '../src/inspect/inspect.ts'
@@ -11,19 +10,20 @@ import { combinedBackend } from '../src/storage/combined-backend.ts'
 import { asGuarded } from '../src/storage/guard.ts'
 import { createPackStore, type PackStore } from '../src/store/pack-store.ts'
 import { printRows, round, type Row } from './measure.ts'
+import { countOf, orUsage, readOptions } from './options.ts'
 
 /*
  * `npm run bench:commits [-- --postgres URL]`: uploads of one small object each. Those to one project commit one after the other; those to several
  * projects do not. With an address, records are in that database, in a schema that is left there.
  */
 
-const { values: chosen } = parseArgs({
-  options: {
-    uploads: { type: 'string', default: '500' },
-    folder: { type: 'string', default: tmpdir() },
-    postgres: { type: 'string' },
-  },
+const USAGE = 'npm run bench:commits -- [--uploads N] [--folder PATH] [--postgres URL]'
+const chosen = readOptions(USAGE, {
+  uploads: { type: 'string', default: '500' },
+  folder: { type: 'string', default: tmpdir() },
+  postgres: { type: 'string' },
 })
+const uploads = orUsage(USAGE, () => countOf('uploads', chosen.uploads))
 const CASES = [
   { clients: 1, projects: 1 },
   { clients: 32, projects: 1 },
@@ -39,14 +39,14 @@ for (const { clients, projects } of CASES) {
   const began = performance.now()
   let sent = 0
   const client = async (): Promise<void> => {
-    for (let upload = sent++; upload < Number(chosen.uploads); upload = sent++)
+    for (let upload = sent++; upload < uploads; upload = sent++)
       await uploadOne(store, `${clients}-${projects}-${upload % projects}`, upload)
   }
   await Promise.all(Array.from({ length: clients }, client))
   const seconds = (performance.now() - began) / 1_000
   rows.push({
     what: `${clients} clients, ${projects} ${projects === 1 ? 'project' : 'projects'}`,
-    value: `${round(Number(chosen.uploads) / seconds)} uploads/s`,
+    value: `${round(uploads / seconds)} uploads/s`,
   })
 }
 await store.close()

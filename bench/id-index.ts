@@ -3,35 +3,36 @@ import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { measureWay, type LookupRate, type WayFigures } from './id-index/measure-way.ts'
 import { openWay, removeFolder, type Way, WAYS } from './id-index/ways.ts'
 import { printRows, round, type Row } from './measure.ts'
+import { countOf, orUsage, readOptions } from './options.ts'
 
 /*
  * `npm run bench:id-index -- --objects N`: where an object lies, found by its id: today's way (a record for each object) against merged segments in
  * blobs. docs/scaling.md has figures of it. Each way runs in a process of its own, so that its memory can be seen.
  */
 
-const { values: chosen } = parseArgs({
-  options: {
-    objects: { type: 'string', default: '1000000' },
-    lookups: { type: 'string', default: '100000' },
-    segments: { type: 'string', default: '6' },
-    ways: { type: 'string', default: '' },
-    postgres: { type: 'string' },
-    folder: { type: 'string', default: tmpdir() },
-    only: { type: 'string' },
-  },
+const USAGE = `npm run bench:id-index -- [--objects N] [--lookups N] [--segments N] [--ways ${WAYS.join(',')}] [--postgres URL] [--folder PATH]`
+const chosen = readOptions(USAGE, {
+  objects: { type: 'string', default: '1000000' },
+  lookups: { type: 'string', default: '100000' },
+  segments: { type: 'string', default: '6' },
+  ways: { type: 'string', default: '' },
+  postgres: { type: 'string' },
+  folder: { type: 'string', default: tmpdir() },
+  only: { type: 'string' },
 })
-const [objects, lookups, segments] = [chosen.objects, chosen.lookups, chosen.segments].map(Number)
+const [objects, lookups, segments] = orUsage(USAGE, () =>
+  (['objects', 'lookups', 'segments'] as const).map((option) => countOf(option, chosen[option])),
+)
 
 if (chosen.only === undefined) await measureAll()
 else await measureOne(chosenWay(chosen.only), chosen.folder)
 
 async function measureAll(): Promise<void> {
   const rows: Row[] = []
-  for (const way of chosenWays()) {
+  for (const way of orUsage(USAGE, chosenWays)) {
     const folder = mkdtempSync(join(chosen.folder, 'stowage-id-index-'))
     try {
       const child = fork(import.meta.filename, [...process.argv.slice(2), '--only', way, '--folder', folder])

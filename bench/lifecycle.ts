@@ -1,7 +1,6 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { ClassicLevel } from 'classic-level'
 import { filesystemBackend } from '../adapters/filesystem/index.ts'
 import { DeflatePool } from '../src/compression/deflate-pool.ts'
@@ -12,6 +11,7 @@ import type { GraphRoot } from '../src/object/roots.ts'
 import { asGuarded } from '../src/storage/guard.ts'
 import { createPackStore, type PackStore } from '../src/store/pack-store.ts'
 import { MB, printRows, repeat, round, type Row, sample } from './measure.ts'
+import { countOf, orUsage, readOptions } from './options.ts'
 import { building, type BuildingOptions, type ModelObject } from './model/building.ts'
 
 /*
@@ -20,11 +20,13 @@ import { building, type BuildingOptions, type ModelObject } from './model/buildi
  * compared with one of another run.
  */
 
-const { values: chosen } = parseArgs({
-  options: { objects: { type: 'string', default: '5000' }, versions: { type: 'string', default: '100' } },
+const USAGE = 'npm run bench:lifecycle -- [--objects N] [--versions N]'
+const chosen = readOptions(USAGE, {
+  objects: { type: 'string', default: '5000' },
+  versions: { type: 'string', default: '100' },
 })
-const OBJECTS = Number(chosen.objects)
-const VERSIONS = Number(chosen.versions)
+const OBJECTS = orUsage(USAGE, () => countOf('objects', chosen.objects))
+const VERSIONS = orUsage(USAGE, () => countOf('versions', chosen.versions))
 /** Of all objects; with the groups that hold them 1 in 100. */
 const CHANGED = 0.009
 const DOWNLOADS = 15

@@ -7,6 +7,7 @@ import { measure } from './macro/measure.ts'
 import { tableOf } from './macro/table.ts'
 import { describeMachine, describeNoise } from './macro/summary.ts'
 import { publish, readResults, writeComparison, writeResults } from './report/files.ts'
+import { countOf, orUsage } from './options.ts'
 import { build, exitOnSignals } from './server.ts'
 
 /*
@@ -14,7 +15,7 @@ import { build, exitOnSignals } from './server.ts'
  */
 
 const USAGE =
-  'usage: npm run bench -- [--full] [--rows A,B] [--objects N] [--model FILE] [--backend MODULE] [--server URL --token T] [--compare A.json B.json]; docs/benchmark.md describes all options'
+  'npm run bench -- [--full] [--rows A,B] [--objects N] [--model FILE] [--backend MODULE] [--server URL --token T] [--compare A.json B.json]; docs/benchmark.md describes all options'
 
 const readOptions = () =>
   parseArgs({
@@ -40,9 +41,9 @@ const readOptions = () =>
       out: { type: 'string', default: join('.bench', 'results') },
     },
   })
-const { values: chosen, positionals } = orUsage(readOptions)
+const { values: chosen, positionals } = orUsage(USAGE, readOptions)
 if (chosen.help) {
-  console.log(USAGE)
+  console.log(`usage: ${USAGE}`)
   process.exit()
 }
 
@@ -67,9 +68,12 @@ async function republish(): Promise<void> {
 
 async function run(): Promise<void> {
   const names = chosen.rows.split(',').filter((name) => name !== '')
-  const families = orUsage(() => chosenFamilies(names))
-  const [objects, repetitions, attempts] = orUsage(() =>
-    [chosen.objects, chosen.repetitions, chosen.attempts].map(numberOf),
+  const families = orUsage(USAGE, () => chosenFamilies(names))
+  const [objects, repetitions, attempts] = orUsage(USAGE, () =>
+    (['objects', 'repetitions', 'attempts'] as const).map((option) => {
+      const text = chosen[option]
+      return text === undefined ? undefined : countOf(option, text)
+    }),
   )
   const scratch = mkdtempSync(join(chosen.folder, 'stowage-bench-'))
   process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
@@ -91,21 +95,4 @@ async function run(): Promise<void> {
   if (results.skipped.some(({ reason }) => reason.startsWith('failed'))) process.exitCode = 1
   console.log(`\n${describeMachine(results)}\n\n${tableOf(results)}\n\n${describeNoise(results)}`)
   console.log(`written: ${chosen.out}.json and ${chosen.out}.html`)
-}
-
-/** A command line that cannot be is no reason for a stack trace. */
-function orUsage<T>(read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`)
-    return process.exit(2)
-  }
-}
-
-function numberOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
-  const value = Number(text)
-  if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`${text} is not a whole number of 1 or more`)
-  return value
 }

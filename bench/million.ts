@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { download } from './download.ts'
 import { MB, printRows, round, type Row } from './measure.ts'
 import { building } from './model/building.ts'
+import { countOf, orUsage, readOptions } from './options.ts'
 import { build, exitOnSignals, issueToken, peakResidentBytes, type RunningServer, startServer } from './server.ts'
 import { postBatch, type Target, type UploadReport, uploadModel } from './upload.ts'
 
@@ -19,15 +20,18 @@ const RESIDENT_MB_MAX = 300
 const FIRST_BYTE_UNPLANNED_MS_MAX = 3_000
 const FIRST_BYTE_PLANNED_MS_MAX = 100
 
-const { values: chosen } = parseArgs({
-  options: { objects: { type: 'string', default: '1000000' }, folder: { type: 'string', default: tmpdir() } },
+const USAGE = 'tsx bench/million.ts [--objects N] [--folder PATH]'
+const chosen = readOptions(USAGE, {
+  objects: { type: 'string', default: '1000000' },
+  folder: { type: 'string', default: tmpdir() },
 })
+const objects = orUsage(USAGE, () => countOf('objects', chosen.objects))
 const run = promisify(execFile)
 
 exitOnSignals()
 const scratch = mkdtempSync(join(chosen.folder, 'stowage-million-'))
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
-await soak(Number(chosen.objects))
+await soak(objects)
 
 async function soak(objects: number): Promise<void> {
   build()

@@ -1,9 +1,9 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
-import { parseArgs } from 'node:util'
 import { printRows, type Row, sample } from './measure.ts'
 import { building } from './model/building.ts'
+import { countOf, orUsage, readOptions } from './options.ts'
 
 /*
  * `npm run bench:mounts`: what a mount adds to the time of plain `http`, for each kind of request. All hosts run in one process of their own, over
@@ -13,8 +13,9 @@ import { building } from './model/building.ts'
  * is left of the difference without it is the mount's. Hono has no mount: it is fetch-style, and its server turns streams of one kind into the other.
  */
 
-const { values: chosen } = parseArgs({ options: { factor: { type: 'string', default: '1' } } })
-const FACTOR = Number(chosen.factor)
+const USAGE = 'npm run bench:mounts -- [--factor N]'
+const chosen = readOptions(USAGE, { factor: { type: 'string', default: '1' } })
+const FACTOR = orUsage(USAGE, () => countOf('factor', chosen.factor))
 const MODEL_OBJECTS = 20_000
 const OBJECTS_A_PART = 5_000
 const WARM_REQUESTS = 100

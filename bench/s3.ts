@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { ClientRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { cachedBlobs } from '../adapters/cache/index.ts'
 import { filesystemBlobs } from '../adapters/filesystem/index.ts'
 import { levelRecords } from '../adapters/level/index.ts'
@@ -21,6 +20,7 @@ import { freePort } from './free-port.ts'
 import { engineProgram, listens, startS3Engine } from '../test/engines/s3-engine.ts'
 import { printRows, round, type Row } from './measure.ts'
 import { building } from './model/building.ts'
+import { countOf, orUsage, readOptions } from './options.ts'
 
 /*
  * `npm run bench:s3`: a planned download from files, from S3, and from S3 behind a cache on the local disk, with requests counted.
@@ -32,17 +32,21 @@ const CACHE_BYTES = 4_000_000_000
 /** Of a planned download of a million objects after a merge of all packs, without a cache. */
 const GETS_MAX = 150
 const GETS_MAX_OBJECTS = 1_000_000
-const { values: chosen } = parseArgs({
-  options: {
-    objects: { type: 'string', default: '150000' },
-    'latency-ms': { type: 'string', default: '0' },
-    rounds: { type: 'string', default: '5' },
-    compact: { type: 'boolean', default: false },
-    places: { type: 'string', default: 'files,S3' },
-    'memory-mb': { type: 'string', default: '96' },
-    folder: { type: 'string', default: tmpdir() },
-  },
+const USAGE =
+  'npm run bench:s3 -- [--objects N] [--latency-ms N] [--rounds N] [--compact] [--places files,S3] [--memory-mb N] [--folder PATH]'
+const chosen = readOptions(USAGE, {
+  objects: { type: 'string', default: '150000' },
+  'latency-ms': { type: 'string', default: '0' },
+  rounds: { type: 'string', default: '5' },
+  compact: { type: 'boolean', default: false },
+  places: { type: 'string', default: 'files,S3' },
+  'memory-mb': { type: 'string', default: '96' },
+  folder: { type: 'string', default: tmpdir() },
 })
+const [objects, rounds, memoryMB] = orUsage(USAGE, () =>
+  (['objects', 'rounds', 'memory-mb'] as const).map((option) => countOf(option, chosen[option])),
+)
+const latencyMs = orUsage(USAGE, () => countOf('latency-ms', chosen['latency-ms'], 0))
 const { signal } = new AbortController()
 const scratch = mkdtempSync(join(chosen.folder, 'stowage-s3-'))
 const endings: (() => void)[] = [() => rmSync(scratch, { recursive: true, force: true })]
@@ -74,7 +78,7 @@ subscribe('http.client.request.start', (message) => {
   if ((message as { readonly request: ClientRequest }).request.method === 'GET') getsSent++
 })
 const engine = await startS3Engine(ending)
-const slow = await withLatency(Number(chosen['latency-ms']))
+const slow = await withLatency(latencyMs)
 const everyPlace: readonly Place[] = [
   place('files', () => filesystemBlobs({ path: join(scratch, 'blobs') })),
   place('S3', () => s3Blobs(slow)),
@@ -117,7 +121,7 @@ const everyWay: readonly { name: string; at: Place; open: () => BlobStore }[] = 
 ]
 const ways = everyWay.filter(({ at }) => places.includes(at))
 const costs = ways.map((): Cost[] => [])
-for (let turn = 0; turn < Number(chosen.rounds); turn++)
+for (let turn = 0; turn < rounds; turn++)
   for (const [way, { at, open }] of ways.entries()) {
     const store = await opened(at, open())
     Object.assign(at.counted, { requests: 0, bytes: 0 })
@@ -138,7 +142,7 @@ for (const [way, { name }] of ways.entries()) {
     ...getsVerdict(name, cost),
   })
 }
-printRows(`${chosen.objects} objects, ${chosen['latency-ms']} ms more to S3, median of ${chosen.rounds}`, rows)
+printRows(`${objects} objects, ${latencyMs} ms more to S3, median of ${rounds}`, rows)
 process.exit()
 
 function place(name: string, open: () => BlobStore): Place {
@@ -147,7 +151,7 @@ function place(name: string, open: () => BlobStore): Place {
 }
 
 function getsVerdict(name: string, { gets }: Cost): Partial<Row> {
-  if (!chosen.compact || name !== 'S3, no cache' || Number(chosen.objects) > GETS_MAX_OBJECTS) return {}
+  if (!chosen.compact || name !== 'S3, no cache' || objects > GETS_MAX_OBJECTS) return {}
   return { target: `fewer than ${GETS_MAX} GETs`, met: gets < GETS_MAX }
 }
 
@@ -174,7 +178,7 @@ function cache(blobs: BlobStore): BlobStore {
 
 async function opened(at: Place, blobs: BlobStore): Promise<PackStore> {
   const records = levelRecords({ path: join(scratch, `records-${at.name}`) })
-  const memory = divideMemory(Number(chosen['memory-mb']) * MB)
+  const memory = divideMemory(memoryMB * MB)
   const store = createPackStore({
     backend: combinedBackend({ records, blobs }),
     memory,
@@ -186,7 +190,7 @@ async function opened(at: Place, blobs: BlobStore): Promise<PackStore> {
 
 async function upload(store: PackStore): Promise<string> {
   let rootId = ''
-  const batches = building({ objects: Number(chosen.objects), closure: 'root-less' })
+  const batches = building({ objects, closure: 'root-less' })
   const sendSome = async (): Promise<void> => {
     for (let next = batches.next(); !next.done; next = batches.next()) {
       const elements = [next.value.map(({ json }, index) => ({ bytes: Buffer.from(json), part: 0, index }))]

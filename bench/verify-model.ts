@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { gunzipSync } from 'node:zlib'
 import type { ModelObject } from './model/building.ts'
 import { createRandom } from './model/random.ts'
+import { orUsage } from './options.ts'
 import { build, exitOnSignals, issueToken, type RunningServer, startServer } from './server.ts'
 import { type Target, type UploadReport, uploadModel } from './upload.ts'
 import { verifyDeltas } from './verify/deltas.ts'
@@ -25,12 +26,16 @@ const CHANGED_ONE_IN = 20
 /** For the version that arrives as deltas. */
 const FEW_CHANGED_ONE_IN = 100
 
-const { values: chosen, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { storage: { type: 'string', default: 'filesystem' }, folder: { type: 'string', default: tmpdir() } },
+const USAGE = 'npm run verify -- FILE ROOT [--storage filesystem|level|memory] [--folder PATH]'
+const { values: chosen, positionals } = orUsage(USAGE, () => {
+  const read = parseArgs({
+    allowPositionals: true,
+    options: { storage: { type: 'string', default: 'filesystem' }, folder: { type: 'string', default: tmpdir() } },
+  })
+  if (read.positionals.length !== 2) throw new Error('a file and the id of its root are needed')
+  return read
 })
 const [file, rootId] = positionals
-if (rootId === undefined) throw new Error('usage: npm run verify -- FILE ROOT [--storage filesystem|level|memory]')
 
 exitOnSignals()
 const scratch = mkdtempSync(join(chosen.folder, 'stowage-verify-'))

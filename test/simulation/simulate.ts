@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util'
 import { spawn } from 'node:child_process'
+import { countOf, orUsage, readOptions } from '../../bench/options.ts'
 import { type RunParts, smallest } from '../../src/simulation/shrink.ts'
 import { replayOf, simulate } from '../../src/simulation/index.ts'
 import { replayOfAutomation, simulateAutomation } from './automation/simulate.ts'
@@ -10,22 +10,45 @@ import { replayOfAutomation, simulateAutomation } from './automation/simulate.ts
  * command exits with 1. `--processes N` shares the seeds among so many processes. `--workload automation` makes runs
  * of models, versions and automations, which have seeds of their own.
  */
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string' },
-    from: { type: 'string', default: '0' },
-    seed: { type: 'string' },
-    servers: { type: 'string' },
-    operations: { type: 'string' },
-    faults: { type: 'string' },
-    'as-found': { type: 'boolean', default: false },
-    processes: { type: 'string', default: '1' },
-    workload: { type: 'string', default: 'objects' },
-  },
+const USAGE = `npm run simulate -- [--seeds N] [--from N] [--processes N] [--as-found] [--workload objects|automation]
+   or: npm run simulate -- --seed N [--servers N] [--operations N,N|none] [--faults N,N|none] [--workload objects|automation]`
+const WORKLOADS = ['objects', 'automation']
+const values = readOptions(USAGE, {
+  seeds: { type: 'string', default: '1000' },
+  from: { type: 'string', default: '0' },
+  seed: { type: 'string' },
+  servers: { type: 'string' },
+  operations: { type: 'string' },
+  faults: { type: 'string' },
+  'as-found': { type: 'boolean', default: false },
+  processes: { type: 'string', default: '1' },
+  workload: { type: 'string', default: 'objects' },
 })
 
-function placesOf(list: string | undefined): readonly number[] | undefined {
-  return list === 'none' ? [] : list?.split(',').map(Number)
+function placesOf(option: string, list: string): readonly number[] {
+  return list === 'none' ? [] : list.split(',').map((place) => countOf(option, place, 0))
+}
+
+function readParts(): Partial<RunParts> {
+  const { servers, operations, faults } = values
+  return {
+    ...(servers === undefined ? {} : { servers: countOf('servers', servers) }),
+    ...(operations === undefined ? {} : { operations: placesOf('operations', operations) }),
+    ...(faults === undefined ? {} : { faults: placesOf('faults', faults) }),
+  }
+}
+
+/** Which seeds, and in how many processes. */
+function readRange(): { readonly first: number; readonly count: number; readonly processes: number } {
+  const { seed, from, seeds, processes, workload } = values
+  if (!WORKLOADS.includes(workload))
+    throw new RangeError(`--workload is "${workload}"; it must be ${WORKLOADS.join(' or ')}`)
+  if (seed !== undefined) return { first: countOf('seed', seed, 0), count: 1, processes: 1 }
+  return {
+    first: countOf('from', from, 0),
+    count: countOf('seeds', seeds, 0),
+    processes: countOf('processes', processes),
+  }
 }
 
 /** The outcome of one run, and the line that replays it. */
@@ -40,11 +63,8 @@ async function simulateOne(seed: number, parts: Partial<RunParts>): Promise<Told
   return { ...simulation, replay: replayOf(simulation) }
 }
 
-const chosen: Partial<RunParts> = {
-  ...(values.servers === undefined ? {} : { servers: Number(values.servers) }),
-  ...(values.operations === undefined ? {} : { operations: placesOf(values.operations) ?? [] }),
-  ...(values.faults === undefined ? {} : { faults: placesOf(values.faults) ?? [] }),
-}
+const chosen = orUsage(USAGE, readParts)
+const { first, count, processes } = orUsage(USAGE, readRange)
 
 process.on('unhandledRejection', (reason) => {
   process.stderr.write(`seed ${seed}: a rejection that nobody handles: ${String(reason)}\n`)
@@ -59,11 +79,6 @@ function runElsewhere(from: number, seeds: number): Promise<number> {
   return new Promise((resolve) => child.on('close', (code) => resolve(code ?? 1)))
 }
 
-if (!['objects', 'automation'].includes(values.workload))
-  throw new Error(`--workload is ${values.workload}; it must be objects or automation`)
-const first = Number(values.seed ?? values.from)
-const count = values.seed === undefined ? Number(values.seeds ?? 1_000) : 1
-const processes = Number(values.processes)
 if (processes > 1) {
   const share = Math.ceil(count / processes)
   const parts = Array.from({ length: processes }, (_, at) => ({ from: first + at * share, left: count - at * share }))
