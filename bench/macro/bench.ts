@@ -45,8 +45,8 @@ export class Bench {
   readonly besideClient: LoadClient
   readonly healthClient: LoadClient
   /** The project that holds a model, by the name of the model. */
-  readonly #held = new Map<string, string>()
-  readonly #versions = new Set<string>()
+  readonly #held = new Map<string, Promise<string>>()
+  readonly #versions = new Map<string, Promise<Version>>()
 
   private constructor(options: BenchOptions, clients: readonly LoadClient[]) {
     this.server = options.server
@@ -136,26 +136,34 @@ export class Bench {
 
   /** Says that a project holds the first version of a model, so that rows need not upload it again. */
   noteHeld(dataset: Dataset, projectId: string): void {
-    if (!this.#held.has(dataset.name)) this.#held.set(dataset.name, projectId)
+    if (!this.#held.has(dataset.name)) this.#held.set(dataset.name, Promise.resolve(projectId))
   }
 
   /** The project that holds the first version of a model; uploads it if none does. */
   async held(dataset: Dataset): Promise<string> {
-    const known = this.#held.get(dataset.name)
-    if (known !== undefined) return known
-    const projectId = this.freshProject(dataset.name)
-    await this.upload(projectId, dataset.first)
-    this.#held.set(dataset.name, projectId)
-    return projectId
+    return await keptOrMade(this.#held, dataset.name, async () => {
+      const projectId = this.freshProject(dataset.name)
+      await this.upload(projectId, dataset.first)
+      return projectId
+    })
   }
 
   /** A later version of a model, which is uploaded if the project does not hold it yet. */
   async heldLater(dataset: Dataset, changed: number, place: ChangePlace = 'everywhere'): Promise<Version> {
-    const projectId = await this.held(dataset)
-    const version = await dataset.later(changed, place)
-    const key = `${dataset.name} ${changed} ${place}`
-    if (!this.#versions.has(key)) await this.upload(projectId, version)
-    this.#versions.add(key)
-    return version
+    return await keptOrMade(this.#versions, `${dataset.name} ${changed} ${place}`, async () => {
+      const projectId = await this.held(dataset)
+      const version = await dataset.later(changed, place)
+      await this.upload(projectId, version)
+      return version
+    })
   }
+}
+
+/** Rows that are planned at the same time share one upload: a client runs one job at a time. */
+async function keptOrMade<T>(kept: Map<string, Promise<T>>, name: string, make: () => Promise<T>): Promise<T> {
+  const known = kept.get(name)
+  if (known !== undefined) return await known
+  const making = make()
+  kept.set(name, making)
+  return await making
 }

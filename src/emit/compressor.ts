@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { DeflatePool } from '../compression/deflate-pool.ts'
-import type { Fragment } from '../object/selection.ts'
+import type { Fragment, ReusedMemory } from '../object/selection.ts'
 import type { Pacer } from './pacer.ts'
 
 /** Lines as raw DEFLATE, with the facts that the end of a gzip stream needs. */
@@ -16,7 +16,7 @@ const WAITING_BYTES_MAX = 1_048_576
 /**
  * The fragments in their order, with lines compressed on the way. Lines are cut into segments that do not depend on how
  * they arrived. Each segment is compressed separately in the pool, with twice as many under way as can run at once.
- * Fragments that are stored compressed pass unchanged. When `pacer` says that a heartbeat is due, nothing is held back.
+ * Fragments that are stored compressed pass unchanged. Lines that are compressed are given back to `memory`. When `pacer` says that a heartbeat is due, nothing is held back.
  */
 export async function* deflateFragments(
   batches: AsyncIterable<readonly Fragment[]>,
@@ -25,10 +25,11 @@ export async function* deflateFragments(
     readonly signal: AbortSignal
     readonly pacer?: Pacer
     readonly roomBytes?: () => number
+    readonly memory?: ReusedMemory | undefined
   },
 ): AsyncGenerator<readonly DeflatedFragment[]> {
-  const { pool, signal, pacer, roomBytes = (): number => Infinity } = options
-  const line = new FragmentLine(pool, roomBytes)
+  const { pool, signal, pacer, roomBytes = (): number => Infinity, memory } = options
+  const line = new FragmentLine(pool, roomBytes, memory)
   for await (const batch of batches) {
     signal.throwIfAborted()
     for (const piece of piecesOf(batch)) {
@@ -55,15 +56,17 @@ function* piecesOf(batch: readonly Fragment[]): Generator<Fragment> {
 class FragmentLine {
   readonly #pool: DeflatePool
   readonly #roomBytes: () => number
+  readonly #memory: ReusedMemory | undefined
   #waiting: (DeflatedFragment | Promise<DeflatedFragment>)[] = []
   #waitingBytes = 0
   #compressing = 0
   #lines: Uint8Array[] = []
   #linesBytes = 0
 
-  constructor(pool: DeflatePool, roomBytes: () => number) {
+  constructor(pool: DeflatePool, roomBytes: () => number, memory: ReusedMemory | undefined) {
     this.#pool = pool
     this.#roomBytes = roomBytes
+    this.#memory = memory
   }
 
   get compressing(): number {
@@ -128,15 +131,36 @@ class FragmentLine {
 
   #startSegment(): void {
     if (this.#linesBytes === 0) return
-    const raw = this.#lines.length === 1 ? this.#lines[0] : Buffer.concat(this.#lines, this.#linesBytes)
+    const raw = this.#lines.length === 1 ? this.#lines[0] : this.#joinedLines()
     this.#lines = []
     this.#linesBytes = 0
-    const compressing = deflated(this.#pool, raw, this.#roomBytes() < COPY_ROOM_BYTES_MAX)
+    const compressing = this.#deflated(raw)
     // The error is thrown where the fragment is taken. Until then, or if nothing takes it, the rejection must not count
     // as unhandled.
     compressing.catch(() => undefined)
     this.#waiting.push(compressing)
     this.#compressing++
+  }
+
+  #joinedLines(): Uint8Array {
+    const all = this.#memory?.take(this.#linesBytes) ?? new Uint8Array(this.#linesBytes)
+    let at = 0
+    for (const lines of this.#lines) {
+      all.set(lines, at)
+      at += lines.length
+      this.#memory?.giveBack(lines)
+    }
+    return all
+  }
+
+  /** The pool returns a part of a larger buffer. A slow reader would keep that buffer from being freed. */
+  async #deflated(raw: Uint8Array): Promise<DeflatedFragment> {
+    const isCopied = this.#roomBytes() < COPY_ROOM_BYTES_MAX
+    const compressing = this.#pool.deflate(raw)
+    const [rawBytes, checksum] = [raw.length, crc32(raw)]
+    const made = await compressing
+    this.#memory?.giveBack(raw)
+    return { deflated: isCopied ? Uint8Array.from(made) : made, rawBytes, crc32: checksum }
   }
 }
 
@@ -146,12 +170,4 @@ async function settled(
   const all: DeflatedFragment[] = []
   for (const fragment of fragments) all.push(fragment instanceof Promise ? await fragment : fragment)
   return all
-}
-
-/** The pool returns a part of a larger buffer. A slow reader would keep that buffer from being freed. */
-async function deflated(pool: DeflatePool, raw: Uint8Array, isCopied: boolean): Promise<DeflatedFragment> {
-  const compressing = pool.deflate(raw)
-  const checksum = crc32(raw)
-  const made = await compressing
-  return { deflated: isCopied ? Uint8Array.from(made) : made, rawBytes: raw.length, crc32: checksum }
 }

@@ -82,6 +82,7 @@ export function emit(selection: Selection, options: EmitOptions, context: EmitCo
       signal: context.signal,
       compressor,
       roomBytes: roomOf(selection),
+      memory: selection.memory,
       environment: context.environment,
     }),
   )
@@ -129,7 +130,8 @@ function sliced(
   // The bracket at the end belongs to no object.
   if (format === 'json' && start === length - 1) return jsonArray(none(), { first: false })
   const { skip, lines } = start === 0 ? { skip: 0, lines: selection.lines(read) } : plan.linesFrom(format, start, read)
-  return sliceBytes(format === 'json' ? jsonArray(lines, { first: start === skip }) : lines, skip, end - start)
+  const { memory } = selection
+  return sliceBytes(format === 'json' ? jsonArray(lines, { first: start === skip, memory }) : lines, skip, end - start)
 }
 
 type WholeContext = GzipOptions & Pick<EmitContext, 'environment'>
@@ -137,7 +139,7 @@ type WholeContext = GzipOptions & Pick<EmitContext, 'environment'>
 function whole(selection: Selection, options: EmitOptions, context: WholeContext): AsyncIterable<Uint8Array> {
   if (options.heartbeat !== undefined) return kept(selection, options, options.heartbeat, context)
   if (options.format === 'json') {
-    const array = jsonArray(selection.lines(context), { first: true })
+    const array = jsonArray(selection.lines(context), { first: true, memory: context.memory })
     return options.coding === 'gzip' ? gzipFromFragments(uncompressed(array), context) : array
   }
   if (options.coding === 'identity') return textLines(selection, options, context)

@@ -40,6 +40,8 @@ export interface GzipOptions extends SelectionReadOptions {
   readonly pacer?: Pacer
   /** The number of bytes that may be held back at the moment. */
   readonly roomBytes?: () => number
+  /** Gets back the memory of lines that are compressed. */
+  readonly memory?: ReusedMemory | undefined
 }
 
 /**
@@ -50,12 +52,12 @@ export async function* gzipFromFragments(
   fragments: AsyncIterable<readonly Fragment[]>,
   options: GzipOptions,
 ): AsyncGenerator<Uint8Array> {
-  const { compressor: pool, signal, pacer, roomBytes } = options
+  const { compressor: pool, signal, pacer, roomBytes, memory } = options
   const gatherer = new BufferCoalescer(roomBytes)
   let checksum = 0
   let rawBytes = 0
   gatherer.add(HEADER)
-  for await (const batch of deflateFragments(fragments, { pool, signal, pacer, roomBytes })) {
+  for await (const batch of deflateFragments(fragments, { pool, signal, pacer, roomBytes, memory })) {
     for (const fragment of batch) {
       checksum = crc32Combine(checksum, fragment.crc32, fragment.rawBytes)
       rawBytes += fragment.rawBytes
@@ -87,7 +89,7 @@ export async function* plannedGzip(
   plan: PlannedSelection,
   start: number,
   end: number,
-  read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes'> & { readonly memory?: ReusedMemory | undefined },
+  read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes' | 'memory'>,
 ): AsyncGenerator<Uint8Array> {
   const gatherer = new BufferCoalescer(read.roomBytes, read.memory)
   const storedEnd = HEADER.length + plan.storedBytes

@@ -1,4 +1,5 @@
 import { StowageError } from '../errors.ts'
+import type { ReusedMemory } from '../object/selection.ts'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -10,17 +11,19 @@ const EMPTY_ARRAY = Uint8Array.of(OPEN, 0x5d)
 /**
  * The JSON array of the objects whose lines `<id> TAB <json> LF` come in `lines`, whole lines in each buffer. Every
  * object is its JSON text after one separator: `[` before the first, `,` before the others. `]` ends the array. With
- * `first: false` the array is continued, so its first object follows a comma. Throws `corrupt_data` for anything other
- * than such lines.
+ * `first: false` the array is continued, so its first object follows a comma. What the lines need no more is given back
+ * to `memory`. Throws `corrupt_data` for anything other than such lines.
  */
 export async function* jsonArray(
   lines: AsyncIterable<Uint8Array>,
-  options: { readonly first: boolean },
+  options: { readonly first: boolean; readonly memory?: ReusedMemory | undefined },
 ): AsyncGenerator<Uint8Array> {
   let isFirst = options.first
   for await (const buffer of lines) {
     if (buffer.length === 0) continue
-    yield jsonElements(buffer, isFirst)
+    const elements = jsonElements(buffer, isFirst)
+    options.memory?.giveBack(buffer.subarray(elements.length))
+    yield elements
     isFirst = false
   }
   yield isFirst ? EMPTY_ARRAY : CLOSE

@@ -32,6 +32,29 @@ test('answers are whole while the memory of their reads is used again', async (t
   assert.ok(new Set(reads).size < reads.length * 0.8, `${reads.length} reads into ${new Set(reads).size} buffers`)
 })
 
+test('answers that are inflated are whole in every form while memory is used again', async (t) => {
+  const service = openService({ backend: filesystemBackend({ path: temporaryFolder(t) }) })
+  const { url } = await behindPort(t, service)
+  const lines = await Promise.all(['a', 'b'].map((name) => uploaded(service, name)))
+  const arrays = await Promise.all(
+    ['a', 'b'].map(async (name) => (await service.fetch(new Request(`http://x/objects/p/${name}`))).text()),
+  )
+  for (const [at, array] of arrays.entries()) assert.equal(linesOfArray(array), lines[at])
+  const inOneForm = async (number: number): Promise<void> => {
+    const [root, format, coding] = [number % 2, (number >> 1) % 2, (number >> 2) % 2]
+    const headers = {
+      Accept: ['text/plain', 'application/json'][format],
+      'Accept-Encoding': ['identity', 'gzip'][coding],
+    }
+    const answer = await fetch(`${url}/objects/p/${['a', 'b'][root]}`, { headers })
+    const text = await answer.text()
+    const isRight = format === 0 ? linesOf(text) === lines[root] : text === arrays[root]
+    assert.ok(isRight, `download ${number}: ${headers.Accept} in ${headers['Accept-Encoding']}`)
+  }
+  for (let round = 0; round < ROUNDS; round++)
+    await Promise.all(Array.from({ length: 2 * DOWNLOADS }, (_, number) => inOneForm(number)))
+})
+
 test('a host that keeps what is written to a response keeps it unchanged', async (t) => {
   const { backend, reads } = watched(filesystemBackend({ path: temporaryFolder(t) }))
   const service = openService({ backend })
@@ -82,6 +105,12 @@ async function download(url: string): Promise<string> {
 
 function linesOf(text: string): string {
   return sorted(text.split(/(?<=\n)/))
+}
+
+/** What the lines would be of which this is the array. */
+function linesOfArray(array: string): string {
+  const objects = JSON.parse(array) as readonly { readonly id: string }[]
+  return sorted(objects.map((object) => `${object.id}\t${JSON.stringify(object)}\n`))
 }
 
 /** The same storage, and the memory of each large read. */

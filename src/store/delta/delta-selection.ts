@@ -5,6 +5,7 @@ import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../
 import { countObjects, packsBytes } from '../closure/closure.ts'
 import { chosenSegments, firstIds, inBatches, type SelectionFacts } from '../closure/graph-selection.ts'
 import type { SegmentBatches } from '../pack/segment-reader.ts'
+import type { SegmentBatches } from '../pack/spans.ts'
 import type { DeltaCache } from './delta-cache.ts'
 import { type DeltaParts, DeltaWalk, type VersionDifference } from './delta-walk.ts'
 

@@ -2,7 +2,12 @@ import { crc32 } from 'node:zlib'
 import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
 import type { ReadBuffers } from '../../memory/read-buffers.ts'
 import type { Environment } from '../../environment.ts'
-import { inflateFragments, inflateFragmentsSync } from '../../compression/inflate.ts'
+import {
+  INFLATED_SPARE_BYTES,
+  inflateFragments,
+  inflateFragmentsSync,
+  type InflateOptions,
+} from '../../compression/inflate.ts'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
@@ -12,25 +17,15 @@ import { converted } from '../../async/relay.ts'
 import { readAhead } from '../bytes/read-ahead.ts'
 import { readSource } from './read-source.ts'
 import { placedBytes, takeLines } from './placed-lines.ts'
-import { cutLines, nameOf, type ByteSource, type Segment } from './segment.ts'
+import { cutLines, nameOf, type Segment } from './segment.ts'
+import { rawBytesOf, type SegmentBatches, type Span, spansOf, storedBytesOf } from './spans.ts'
 
-/**
- * Unneeded bytes between two segments that are read along rather than starting another read, as a part of the read that
- * suits the medium: 64 KiB on disk.
- */
-const GAP_SHARE = 16
 /** What is inflated at once, if there is room. */
 const SPAN_RAW_BYTES_MAX = 1_048_576
 /** Small reads hide behind each other, large ones two at a time. */
 const READS_AHEAD = 16
 const INFLATED_AHEAD = 2
 const INFLATED_HERE_BYTES_MAX = 65_536
-
-/** Neighbouring segments that one read brings. */
-interface Span {
-  readonly source: ByteSource
-  readonly segments: readonly Segment[]
-}
 
 interface LoadedSpan {
   readonly segments: readonly Segment[]
@@ -57,8 +52,6 @@ export interface Reading {
   readonly signal: AbortSignal
   readonly buffers: AnswerBuffers
 }
-
-export type SegmentBatches = AsyncIterable<readonly Segment[]> | Iterable<readonly Segment[]>
 
 /** Turns segments into stored bytes, fragments or lines. */
 export class SegmentReader {
@@ -112,7 +105,10 @@ export class SegmentReader {
     }
   }
 
-  /** Whole lines in large buffers. */
+  /**
+   * Whole lines in large buffers. A caller that knows that nobody needs a part of them any more may give it back to
+   * `memory.readBuffers`.
+   */
   lines(batches: SegmentBatches, reading: Reading): AsyncIterableIterator<Uint8Array> {
     const { signal, buffers } = reading
     const bounds = {
@@ -124,7 +120,7 @@ export class SegmentReader {
     const inflating = (): AsyncIterable<InflatedSpan> =>
       readAhead(this.#spans(batches, reading, { readBuffers }), bounds, async (span) => {
         buffers.hold(rawBytesOf(span))
-        const raw = await inflated(span.segments, joined(span.stored), this.environment)
+        const raw = await this.#inflatedInto(span)
         buffers.free(bytesOf(span.stored))
         readBuffers.giveBack(span.whole)
         return { segments: span.segments, raw }
@@ -133,8 +129,18 @@ export class SegmentReader {
       signal.throwIfAborted()
       buffers.passOn(raw.length)
       const lines = cutSegments(segments, raw)
+      readBuffers.giveBack(raw.subarray(lines.length))
       return lines.length === 0 ? undefined : lines
     })
+  }
+
+  async #inflatedInto({ segments, stored }: LoadedSpan): Promise<Uint8Array> {
+    const { readBuffers } = this.memory
+    const rawBytes = rawBytesOf({ segments })
+    const into = readBuffers.take(rawBytes + INFLATED_SPARE_BYTES)
+    const raw = await inflated(segments, joined(stored), { environment: this.environment, into })
+    if (into !== undefined) readBuffers.giveBack(raw.buffer === into.buffer ? into.subarray(rawBytes) : into)
+    return raw
   }
 
   #spans(
@@ -185,55 +191,6 @@ interface SpanOptions {
   readonly readBuffers?: ReadBuffers
 }
 
-interface SpanBounds {
-  readonly storedBytesMax: number
-  readonly rawBytesMax: number
-}
-
-/** Segments that lie near each other and suit one read, together, whatever batches they come in. */
-async function* spansOf(
-  batches: SegmentBatches,
-  buffers: AnswerBuffers,
-  { storedBytesMax, rawBytesMax }: SpanBounds,
-): AsyncGenerator<Span> {
-  const gapBytesMax = storedBytesMax / GAP_SHARE
-  let group: Segment[] = []
-  let rawBytes = 0
-  for await (const batch of batches) {
-    for (const segment of batch) {
-      const last = group.at(-1)
-      const { roomBytes } = buffers
-      const isFull = rawBytesMax !== Infinity && rawBytes + segment.rawBytes > Math.min(rawBytesMax, roomBytes)
-      const isOver = (end: number): boolean => end - group[0].start > Math.min(storedBytesMax, roomBytes)
-      if (last !== undefined && (isFull || !isNear(last, segment, gapBytesMax) || isOver(segment.end))) {
-        yield { source: last.source, segments: group }
-        group = []
-        rawBytes = 0
-      }
-      group.push(segment)
-      rawBytes += segment.rawBytes
-    }
-  }
-  if (group.length > 0) yield { source: group[0].source, segments: group }
-}
-
-function storedBytesOf({ segments }: Span): number {
-  return segments[segments.length - 1].end - segments[0].start
-}
-
-function rawBytesOf({ segments }: Pick<Span, 'segments'>): number {
-  return segments.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
-}
-
-function isNear(last: Segment, next: Segment, gapBytesMax: number): boolean {
-  const gap = next.start - last.end
-  return sameSource(next.source, last.source) && gap >= 0 && gap <= gapBytesMax
-}
-
-function sameSource(a: ByteSource, b: ByteSource): boolean {
-  return a === b || ('blob' in a && 'blob' in b && a.blob === b.blob)
-}
-
 function checkStored(segment: Segment, stored: Uint8Array): void {
   if (crc32(stored) !== segment.storedCrc32)
     throw corrupt(
@@ -261,7 +218,7 @@ async function toPieces({ segments, stored }: Run, environment: Environment): Pr
   const [first] = segments
   if (first.placed !== undefined) return placedPieces(segments, stored, environment)
   if (first.cut !== undefined) {
-    const raw = await inflated(segments, joined(stored), environment)
+    const raw = await inflated(segments, joined(stored), { environment })
     const lines = cutSegments(segments, raw)
     return lines.length === 0 ? [] : [{ segment: first, fragment: { lines } }]
   }
@@ -277,7 +234,7 @@ async function placedPieces(
   stored: readonly Uint8Array[],
   environment: Environment,
 ): Promise<readonly SegmentPiece[]> {
-  const raw = await inflated(segments, joined(stored), environment)
+  const raw = await inflated(segments, joined(stored), { environment })
   let from = 0
   return segments.map((segment, i) => {
     const part = raw.subarray(from, (from += segment.rawBytes))
@@ -291,7 +248,7 @@ async function placedPieces(
 async function inflated(
   segments: readonly Segment[],
   stored: Uint8Array,
-  environment: Environment,
+  options: InflateOptions,
 ): Promise<Uint8Array> {
   let rawBytes = 0
   let rawCrc32 = 0
@@ -303,7 +260,7 @@ async function inflated(
   const inflating =
     isPlaced && rawBytes <= INFLATED_HERE_BYTES_MAX
       ? inflateHere(stored, rawBytes)
-      : inflateFragments(stored, rawBytes, environment)
+      : inflateFragments(stored, rawBytes, options)
   const raw = await inflating.catch((cause: unknown) => {
     throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} cannot be inflated`, cause)
   })

@@ -30,7 +30,7 @@ export async function deflateTables(
 export async function decodeTables(bytes: Uint8Array, environment: Environment): Promise<PackTables> {
   const { sections, trailer } = divideTables(bytes)
   if ((trailer.features & DEFLATED_SECTIONS) === 0) return decodeSections(aligned(sections), trailer)
-  const raw = await inflateFragments(sections, trailer.inflatedBytes, environment)
+  const raw = await inflateFragments(sections, trailer.inflatedBytes, { environment })
   return decodeSections(new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength), trailer)
 }
 

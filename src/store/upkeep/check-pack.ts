@@ -114,7 +114,7 @@ async function checkBlock(
 ): Promise<void> {
   const { directory } = tables
   if (crc32(stored) !== directory.storedCrc32[block]) throw corrupt('the stored bytes do not match their CRC-32')
-  const raw = await inflateFragments(stored, directory.rawBytes[block], environment)
+  const raw = await inflateFragments(stored, directory.rawBytes[block], { environment })
   if (crc32(raw) !== directory.rawCrc32[block]) throw corrupt('the inflated bytes do not match their CRC-32')
   let at = 0
   for (
