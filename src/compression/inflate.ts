@@ -3,9 +3,12 @@ import type { ZlibOptions } from 'node:zlib'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { FINAL_BLOCK, Inflater } from './inflater.ts'
+import { SYNC_INFLATER } from './sync-inflater.ts'
 
 const POOL = new Inflater()
 const CHUNK_BYTES_MIN = 64
+/** The final block inflates to nothing; a byte more than may come. */
+const FINAL_BLOCK_TAIL = new Uint8Array(1)
 
 interface Inflated {
   readonly buffer: Uint8Array
@@ -42,19 +45,21 @@ export async function inflateFragments(
  * work.
  */
 export function inflateFragmentsSync(stored: Uint8Array, rawBytes: number): Uint8Array {
-  return inflateHere(stored, rawBytes, FINAL_BLOCK, 0)
+  const output = Buffer.allocUnsafeSlow(rawBytes)
+  const isWhole = SYNC_INFLATER.whole(output, stored, FINAL_BLOCK, FINAL_BLOCK_TAIL)
+  if (isWhole === undefined) return inflateHere(stored, rawBytes, FINAL_BLOCK, 0)
+  if (!isWhole) throw corruptFragment(stored.length, rawBytes)
+  return output
 }
 
-/** What must follow a fragment for `inflateFragmentInPlace`. */
-export const FRAGMENT_END_BYTES: number = FINAL_BLOCK.length
-
 /**
- * The same for a fragment at the start of `storage`, which has `FRAGMENT_END_BYTES` more behind it that are overwritten:
- * nothing is copied.
+ * Fills `output` with the first of the `rawBytes` bytes that a fragment inflates to, on the calling thread. What follows
+ * is not looked at. Throws `corrupt_data` if there are not so many.
  */
-export function inflateFragmentInPlace(storage: Uint8Array, storedBytes: number, rawBytes: number): Uint8Array {
-  storage.set(FINAL_BLOCK, storedBytes)
-  return inflateWhole(storage.subarray(0, storedBytes + FRAGMENT_END_BYTES), storedBytes, rawBytes)
+export function inflateBeginning(output: Uint8Array, stored: Uint8Array, rawBytes: number): void {
+  const isFilled = SYNC_INFLATER.begin(output, stored)
+  if (isFilled === false) throw corruptFragment(stored.length, rawBytes)
+  if (isFilled === undefined) output.set(inflateFragmentsSync(stored, rawBytes).subarray(0, output.length))
 }
 
 /** `suffix` completes the fragment, and adds `suffixRawBytes` to its output. Throws `corrupt_data`. */
@@ -64,18 +69,14 @@ export function inflateHere(
   suffix: Uint8Array,
   suffixRawBytes: number,
 ): Uint8Array {
-  return inflateWhole(Buffer.concat([stored, suffix]), stored.length, rawBytes, suffixRawBytes)
-}
-
-/** A fragment of `storedBytes` bytes with the suffix that completes it. */
-function inflateWhole(whole: Uint8Array, storedBytes: number, rawBytes: number, suffixRawBytes = 0): Uint8Array {
+  const whole = Buffer.concat([stored, suffix])
   let result: Inflated
   try {
     result = inflateRawSync(whole, inflateOptions(rawBytes + suffixRawBytes)) as unknown as Inflated
   } catch (error) {
-    throw corruptFragment(storedBytes, rawBytes, error)
+    throw corruptFragment(stored.length, rawBytes, error)
   }
-  if (!isComplete(result, whole.length, rawBytes + suffixRawBytes)) throw corruptFragment(storedBytes, rawBytes)
+  if (!isComplete(result, whole.length, rawBytes + suffixRawBytes)) throw corruptFragment(stored.length, rawBytes)
   return result.buffer
 }
 

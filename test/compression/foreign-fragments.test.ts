@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib'
+import { constants, createDeflateRaw, deflateRawSync, inflateRawSync } from 'node:zlib'
 import { ForeignFragments } from '../../src/compression/foreign-fragments.ts'
-import { inflateFragmentsSync } from '../../src/compression/inflate.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { fragment } from '../support/ready-blocks.ts'
 
@@ -44,7 +43,7 @@ test('a true fragment inflates to its bytes', async () => {
 test('a fragment whose last bits make a symbol of the usual end is refused', async () => {
   // A final block that lacks the last three bits of "6" and its end; 03 00 brings both.
   const forged = packed(`110${literal('a')}${literal('b')}${literal('6').slice(0, 5)}`)
-  assert.equal(Buffer.from(inflateFragmentsSync(forged, 3)).toString('latin1'), 'ab6')
+  assert.equal(inflateRawSync(Buffer.concat([forged, Buffer.of(3, 0)])).toString('latin1'), 'ab6')
   for (const inflated of WAYS) await assert.rejects(inflated(forged, 3), { code: 'corrupt_data' })
 })
 

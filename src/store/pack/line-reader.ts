@@ -1,7 +1,7 @@
-import { FRAGMENT_END_BYTES, inflateFragmentInPlace } from '../../compression/inflate.ts'
+import { inflateBeginning } from '../../compression/inflate.ts'
 import type { BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
-import { takeLines } from './placed-lines.ts'
+import { type PlacedLines, takeLines } from './placed-lines.ts'
 import { readSource } from './read-source.ts'
 import { nameOf, type PlacedSegment } from './segment.ts'
 import type { SegmentReader } from './segment-reader.ts'
@@ -18,6 +18,8 @@ export class LineReader {
   readonly #reader: SegmentReader
   /** Stored bytes go here, unless another read uses it. They are needed until they are inflated. */
   #scratch: Uint8Array | undefined
+  /** What they inflate to, until the lines are copied. */
+  readonly #inflated = Buffer.allocUnsafeSlow(SMALL_BYTES_MAX)
 
   constructor(blobs: BlobStore, reader: SegmentReader) {
     this.#blobs = blobs
@@ -28,14 +30,24 @@ export class LineReader {
   async read(segment: PlacedSegment, signal: AbortSignal): Promise<Uint8Array> {
     const storedBytes = segment.end - segment.start
     if (segment.rawBytes > SMALL_BYTES_MAX || storedBytes > SMALL_BYTES_MAX) return this.#readLarge(segment, signal)
-    const scratch = this.#scratch ?? Buffer.allocUnsafeSlow(SMALL_BYTES_MAX + FRAGMENT_END_BYTES)
+    const scratch = this.#scratch ?? Buffer.allocUnsafeSlow(SMALL_BYTES_MAX)
     // If the read fails, the storage may still write into the memory, so it is not used again.
     this.#scratch = undefined
     const into = scratch.subarray(0, storedBytes)
     const stored = await readSource(this.#blobs, segment.source, segment.start, segment.end, { signal, into })
-    if (stored.buffer !== scratch.buffer) scratch.set(stored)
     this.#scratch = scratch
-    return smallLines(segment, scratch, storedBytes)
+    return this.#smallLines(segment, stored)
+  }
+
+  /** Nothing is inflated behind the last line. */
+  #smallLines(segment: PlacedSegment, stored: Uint8Array): Uint8Array {
+    try {
+      const raw = this.#inflated.subarray(0, Math.min(segment.rawBytes, endOf(segment.placed)))
+      inflateBeginning(raw, stored, segment.rawBytes)
+      return Buffer.from(takeLines(raw, segment.placed))
+    } catch (cause) {
+      throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
+    }
   }
 
   async #readLarge(segment: PlacedSegment, signal: AbortSignal): Promise<Uint8Array> {
@@ -50,10 +62,7 @@ export class LineReader {
   }
 }
 
-function smallLines(segment: PlacedSegment, storage: Uint8Array, storedBytes: number): Uint8Array {
-  try {
-    return takeLines(inflateFragmentInPlace(storage, storedBytes, segment.rawBytes), segment.placed)
-  } catch (cause) {
-    throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
-  }
+/** Where the last of these lines ends. */
+function endOf({ starts, idBytes, textBytes }: PlacedLines): number {
+  return starts.reduce((end, start, i) => Math.max(end, start + idBytes[i] + textBytes[i] + 2), 0)
 }
