@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { download } from '../download.ts'
+import { repeat } from '../measure.ts'
+import { building } from '../model/building.ts'
+import { issueToken, startServer } from '../server.ts'
+import { uploadModel } from '../upload.ts'
+import { type Bound, printFigure } from './bound.ts'
+import { secondsDuring } from './processor-time.ts'
+
+const OBJECTS = 100_000
+const CHANGED = 0.05
+
+/**
+ * The processor time of the first delta between two versions after a start of the server, and of what no delta can do
+ * without: to read the older texts of all changed objects, here as one list of them, and to find out what differs, as
+ * in an answer without deltas.
+ */
+export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder }) => {
+  const data = join(folder, 'data')
+  const token = { value: '' }
+  const versions = [{}, { revision: 1, changed: CHANGED }].map((change) => ({ objects, profile, ...change }))
+  const [older, newer] = await whileServing(data, async (url) => {
+    token.value = await issueToken(data, '*')
+    const target = { url, token: token.value, projectId: 'delta' }
+    const first = await uploadModel(target, building(versions[0]))
+    return [first.rootId, (await uploadModel(target, building(versions[1]), { skipHeld: true })).rootId]
+  })
+  const list = JSON.stringify({ objects: JSON.stringify(replacedIds(versions)) })
+  const headers = { Authorization: `Bearer ${token.value}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
+  /** Each in a process that has sent other objects of the model before. */
+  const fresh = (work: (url: string) => Promise<unknown>): Promise<number> =>
+    whileServing(data, async (url, pid) => {
+      await download(`${url}/objects/delta/${older}`, headers)
+      const { main, others } = await secondsDuring(pid, () => work(url))
+      return main + others
+    })
+  const times = await repeat(rounds, async () => {
+    const digest = await whileServing(data, (url) => digestOf(`${url}/objects/delta/${older}`, headers))
+    const since = `/objects/delta/${newer}?have=${older}@${digest}`
+    return {
+      delta: await fresh((url) => download(`${url}${since}&delta`, headers)),
+      whole: await fresh((url) => download(`${url}${since}`, headers)),
+      olderTexts: await fresh((url) => postList(`${url}/api/getobjects/delta`, headers, list)),
+    }
+  })
+  console.log(`delta of 1 object in ${1 / CHANGED}: ${profile}, ${objects} objects, median (min to max) of ${rounds}`)
+  printFigure(
+    'the delta',
+    's',
+    times.map((round) => round.delta),
+  )
+  printFigure(
+    'the changed objects, whole',
+    's',
+    times.map(({ whole }) => whole),
+  )
+  printFigure(
+    'the older texts of these objects, as a list',
+    's',
+    times.map(({ olderTexts }) => olderTexts),
+  )
+}
+
+async function whileServing<T>(data: string, use: (url: string, pid: number) => Promise<T>): Promise<T> {
+  const server = await startServer(data, ['--port', '0', '--compact-every', '0'])
+  try {
+    return await use(server.url, server.pid)
+  } finally {
+    await server.stop()
+  }
+}
+
+/** The objects of the first version that the second one lacks. */
+function replacedIds([older, newer]: readonly Parameters<typeof building>[0][]): readonly string[] {
+  const kept = new Set<string>()
+  for (const batch of building(newer)) for (const { id } of batch) kept.add(id)
+  const replaced: string[] = []
+  for (const batch of building(older)) for (const { id } of batch) if (!kept.has(id)) replaced.push(id)
+  return replaced
+}
+
+async function digestOf(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  const digest = (await fetch(url, { method: 'HEAD', headers })).headers.get('stowage-closure')
+  if (digest === null) throw new Error('the answer has no digest of its closure')
+  return digest
+}
+
+async function postList(url: string, headers: Readonly<Record<string, string>>, body: string): Promise<void> {
+  const answer = await fetch(url, { method: 'POST', headers: { ...headers, 'Content-Type': 'application/json' }, body })
+  if (!answer.ok) throw new Error(`a list was answered with ${answer.status}`)
+  await answer.arrayBuffer()
+}

@@ -1,0 +1,67 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { MB, repeat } from '../measure.ts'
+import { building } from '../model/building.ts'
+import { issueToken, peakResidentBytes, startServer } from '../server.ts'
+import { inBatches, jsonArray, postBatch, postBlocks, readyBlocks, type Target } from '../upload.ts'
+import { type Bound, type BoundOptions, CORES, printFigure } from './bound.ts'
+import { gzipSeconds, secondsDuring, shortestSeconds } from './processor-time.ts'
+
+const OBJECTS = 20_000
+const CLIENTS = 4
+
+/** How fast uploads of gzipped arrays can be at most, in terms of one core's gunzip of the same bytes. */
+export const gzippedUploads: Bound = (options) => uploads(options, 'as gzipped arrays')
+
+/** The same for ready blocks, which are made before. */
+export const blockUploads: Bound = (options) => uploads(options, 'as ready blocks')
+
+async function uploads(
+  { profile, objects = OBJECTS, rounds, folder }: BoundOptions,
+  form: 'as gzipped arrays' | 'as ready blocks',
+): Promise<void> {
+  const batches = [...inBatches(building({ objects, closure: 'root-less', profile }), MB)]
+  const texts = batches.map(jsonArray)
+  const gzipped = texts.map((text) => new Uint8Array(gzipSync(text)))
+  const file = join(folder, 'all.gz')
+  writeFileSync(file, Buffer.concat(gzipped))
+  const [bodies, post] =
+    form === 'as ready blocks' ? [await Promise.all(batches.map(readyBlocks)), postBlocks] : [gzipped, postBatch]
+  const data = join(folder, 'data')
+  const server = await startServer(data, ['--port', '0'])
+  try {
+    const target = { url: server.url, token: await issueToken(data, '*'), projectId: 'warm' }
+    await sendAll(target, bodies, post)
+    const times = await repeat(rounds, async (number) => {
+      const projectId = `round-${number}`
+      const uploading = await secondsDuring(server.pid, () => sendAll({ ...target, projectId }, bodies, post))
+      return { ...uploading, gunzip: gzipSeconds('-dc', file) }
+    })
+    const jsonBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+    console.log(
+      `uploads ${form}: ${profile}, ${(jsonBytes / MB).toFixed(0)} MB of JSON, median (min to max) of ${rounds}`,
+    )
+    const figure = (what: string, unit: string, of: (round: (typeof times)[0]) => number): void =>
+      printFigure(what, unit, times.map(of))
+    figure('main thread of the server', 's', ({ main }) => main)
+    figure('its other threads', 's', ({ others }) => others)
+    figure('gunzip', 's', ({ gunzip }) => gunzip)
+    figure(`at most, on ${CORES} cores`, 'of gunzip', (round) => round.gunzip / shortestSeconds(round, CORES))
+    console.log(`  memory of the server: ${Math.round(peakResidentBytes(server.pid) / MB)} MB resident at most`)
+  } finally {
+    await server.stop()
+  }
+}
+
+async function sendAll(
+  target: Target,
+  bodies: readonly Uint8Array<ArrayBuffer>[],
+  post: typeof postBatch,
+): Promise<void> {
+  const waiting = [...bodies]
+  const sendOne = async (): Promise<void> => {
+    for (let body = waiting.shift(); body !== undefined; body = waiting.shift()) await post(target, body)
+  }
+  await Promise.all(Array.from({ length: CLIENTS }, sendOne))
+}
