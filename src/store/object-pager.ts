@@ -13,7 +13,7 @@ import { keyBounds, keyParts, packKey, parseHex, pendingKey } from './records/ke
 import { objectsHeldBy } from './records/held-objects.ts'
 import { LOOKUP_KEYS, readObjects } from './records/locator.ts'
 import type { ObjectRecord } from './records/object-record.ts'
-import { type Pack, packOf, type PackCatalog } from './records/pack-catalog.ts'
+import { type Pack, type PackCatalog, packIn } from './records/pack-catalog.ts'
 import type { ProjectView } from './records/project-view.ts'
 import { viewProject } from './records/projects.ts'
 import { decodePackRecord, isActive, isRetired, type PackRecord } from './records/pack-record.ts'
@@ -150,8 +150,9 @@ export class PackObjectPager implements ObjectPager {
       for (const { key, value } of entries) {
         signal.throwIfAborted()
         const sequence = parseHex(keyParts(key)[2])
-        const pack = packOf(projectId, sequence, decodePackRecord(key, value))
-        if (await this.#holdsFor(pack.record, project, options)) {
+        const record = decodePackRecord(key, value)
+        if (await this.#holdsFor(record, project, options)) {
+          const pack = await packIn(records, project, sequence, record)
           const tables = await catalog.tables(pack)
           const held = await this.#heldBy(project, pack, tables, { since: draft.next.epoch, signal })
           if (!(await take(draft, { pack, tables, held, textBytesMax, yielder }))) return false

@@ -83,7 +83,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     name: 'the commit of a pack does not look at the mark of its blob',
     fault: 'a server that slept through a sweep committed a pack whose blob was gone',
     path: COMMITTER,
-    replace: [['const isBlob = record.inline === undefined', 'const isBlob = record.packId.length === 0']],
+    replace: [["const isBlob = record.content === 'blob'", 'const isBlob = record.packId.length === 0']],
   },
   {
     name: 'the mark of a blob goes with it',
@@ -174,12 +174,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     name: 'a download that meets the sweep of its project is damage',
     fault: 'a download of a project that was removed meanwhile reported that data is damaged',
     path: CATALOG,
-    replace: [
-      [
-        'if (await this.#isRemoved(project)) throw removedWhileRead()\n    if (await this.#isOutdated(project)) throw',
-        'if (await this.#isOutdated(project)) throw',
-      ],
-    ],
+    replace: [['  if (isRemoved(head, generation)) return removedWhileRead()\n', '']],
   },
   {
     name: 'a pack that went with its project is damage',

@@ -107,6 +107,16 @@ export const IN_COMPACTING: readonly Mutant[] = [
     replace: [['if (record.retiredAt !== 0) continue', 'if (record.retiredAt >= 0) continue']],
   },
   {
+    name: 'a pack that lies inside its record is lost when it is retired',
+    path: FINISH,
+    replace: [["['beside', [{ key, value: encodeRetiredContent(key, content) }]]", "['beside', []]"]],
+  },
+  {
+    name: 'the content of a retired pack stays for ever',
+    path: 'src/store/compact/drop-retired.ts',
+    replace: [['(pack) => [pack.key, ...pack.contentKeys]', '(pack) => [pack.key]']],
+  },
+  {
     name: 'condemned objects are left out of merges',
     path: 'src/store/records/held-objects.ts',
     replace: [

@@ -14,6 +14,7 @@ import {
   packKey,
   pendingKey,
   planKey,
+  retiredContentKey,
 } from '../../src/store/records/keys.ts'
 import {
   decodeHead,
@@ -40,6 +41,7 @@ import {
   newPackRecord,
   type PackRecord,
 } from '../../src/store/records/pack-record.ts'
+import { decodeRetiredContent, encodeRetiredContent } from '../../src/store/records/retired-content.ts'
 import { seeded } from './graphs.ts'
 
 const ID = '00112233445566778899aabbccddeeff'
@@ -68,7 +70,7 @@ const PACK: PackRecord = newPackRecord({
   packBytes: 4_000_000_000,
   tablesStart: 3_999_999_000,
   epoch: 4_711,
-  inline: undefined,
+  content: 'blob',
 })
 
 function some(...numbers: number[]): Bitmap {
@@ -85,10 +87,12 @@ const PACKS: readonly PackRecord[] = [
   { ...PACK, state: 'applied', owned: some(0, 3, 9), condemned: some(1, 2), reached: some(3) },
   { ...PACK, state: 'merging', sources: [1, 2, 2 ** 40], activeAt: 2 ** 33 },
   { ...PACK, state: 'applied', owned: Bitmap.full(10), retiredAt: 7, movedTo: 9 },
-  { ...PACK, state: 'applied', owned: some(1), inline: Buffer.from('a whole small pack') },
+  { ...PACK, state: 'applied', owned: some(1), content: Buffer.from('a whole small pack') },
+  { ...PACK, state: 'applied', owned: some(1), condemned: some(2), retiredAt: 7, movedTo: 9, content: 'beside' },
 ]
 
 const CONDEMNED = { epoch: 4_711, isRemoved: true }
+const CONTENT = Buffer.from('a whole small pack')
 const MERGE = { sequence: 2 ** 40, layout: 2 ** 33 }
 
 interface Codec {
@@ -101,6 +105,7 @@ interface Codec {
 const key = Buffer.from(packKey('demo', 1, 2))
 const OBJECT_KEY = objectKeyMaker('demo', 1)(Buffer.from('a'))
 const PLAN_KEY = planKey('demo', 1, 'a', '')
+const CONTENT_KEY = retiredContentKey('demo', 1, 2)
 const MARK_KEY = condemnedBlobKey('demo', `folder/${ID}`)
 const CODECS: readonly Codec[] = [
   { name: 'head', key: headKey('demo'), value: encodeHead(headKey('demo'), HEAD), decode: decodeHead },
@@ -116,6 +121,12 @@ const CODECS: readonly Codec[] = [
     key: MARK_KEY,
     value: encodeCondemnedBlob(MARK_KEY, CONDEMNED),
     decode: decodeCondemnedBlob,
+  },
+  {
+    name: 'content of a retired pack',
+    key: CONTENT_KEY,
+    value: encodeRetiredContent(CONTENT_KEY, CONTENT),
+    decode: decodeRetiredContent,
   },
   { name: 'merge', key: mergeKey('demo', 1), value: encodeMerge(mergeKey('demo', 1), MERGE), decode: decodeMerge },
   { name: 'pending', key: pendingKey('demo', 1, 2), value: encodeMark(pendingKey('demo', 1, 2)), decode: decodeMark },
@@ -135,6 +146,7 @@ test('records decode to their written values', () => {
     assert.deepEqual(decodeObjectRecord(OBJECT_KEY, encodeObjectRecord(OBJECT_KEY, record)), record)
   assert.deepEqual(decodePlanRecord(PLAN_KEY, encodePlanRecord(PLAN_KEY, PLAN)), PLAN)
   assert.deepEqual(decodeCondemnedBlob(MARK_KEY, encodeCondemnedBlob(MARK_KEY, CONDEMNED)), CONDEMNED)
+  assert.deepEqual(decodeRetiredContent(CONTENT_KEY, encodeRetiredContent(CONTENT_KEY, CONTENT)), CONTENT)
   assert.deepEqual(decodeMerge(key, encodeMerge(key, MERGE)), MERGE)
   for (const record of PACKS)
     assert.deepEqual(plain(decodePackRecord(key, encodePackRecord(key, record))), plain(record))
@@ -144,7 +156,13 @@ function plain(record: PackRecord): unknown {
   const [owned, condemned, reached] = [record.owned, record.condemned, record.reached].map(
     (bitmap) => bitmap && { count: bitmap.count, bytes: Buffer.from(bitmap.bytes) },
   )
-  return { ...record, owned, condemned, reached, inline: record.inline && Buffer.from(record.inline) }
+  return {
+    ...record,
+    owned,
+    condemned,
+    reached,
+    content: typeof record.content === 'string' ? record.content : Buffer.from(record.content),
+  }
 }
 
 test('the bitmaps of the largest upload fit a record: what is rounded is looked up, and nothing is claimed', () => {
@@ -220,8 +238,8 @@ function sealedAnew(key: Uint8Array, body: Buffer): Buffer {
 test('a later version is refused by its number', () => {
   for (const { value, key, decode } of CODECS) {
     const body = Buffer.from(value.subarray(0, -4))
-    body[0] = 3
-    assert.throws(() => decode(key, sealedAnew(key, body)), /version 3/)
+    body[0] = 4
+    assert.throws(() => decode(key, sealedAnew(key, body)), /version 4/)
   }
 })
 
@@ -236,6 +254,7 @@ test('keys of different kinds never collide, and ranges contain exactly their ow
       all.push({ kind: 'garbage', ...own, key: Buffer.from(garbageKey(project, generation)) })
       for (const sequence of [1, 255, 256, 2 ** 40]) {
         all.push({ kind: 'pack', ...own, key: Buffer.from(packKey(project, generation, sequence)) })
+        all.push({ kind: 'retiredContent', ...own, key: Buffer.from(retiredContentKey(project, generation, sequence)) })
         all.push({ kind: 'pending', ...own, key: Buffer.from(pendingKey(project, generation, sequence)) })
       }
       for (const id of ['a', '0', 'i'.repeat(512), 'é']) {
@@ -249,7 +268,7 @@ test('keys of different kinds never collide, and ranges contain exactly their ow
   assert.ok(all.every(({ key }) => key.length <= 1_000))
   const inside = (bounds: { gte: Uint8Array; lt: Uint8Array }): typeof all =>
     all.filter(({ key }) => Buffer.compare(key, bounds.gte) >= 0 && Buffer.compare(key, bounds.lt) < 0)
-  for (const kind of ['head', 'object', 'pack', 'pending', 'plan', 'garbage'] as const) {
+  for (const kind of ['head', 'object', 'pack', 'retiredContent', 'pending', 'plan', 'garbage'] as const) {
     assert.deepEqual(
       inside(keyBounds(kind)),
       all.filter((entry) => entry.kind === kind),

@@ -28,7 +28,7 @@ async function storedPack(): Promise<{ catalog: PackCatalog; pack: Pack; reads: 
   const project = await viewProject(backend.records, 'demo')
   assert.ok(project !== undefined)
   const [pack] = await collected(catalog.packsFrom(project, 0, never))
-  assert.ok(pack.record.inline === undefined && pack.record.objects === 3_000)
+  assert.ok(pack.record.content === 'blob' && pack.record.objects === 3_000)
   return { catalog, pack, reads: () => reads }
 }
 

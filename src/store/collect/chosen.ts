@@ -4,7 +4,7 @@ import type { GraphRoot } from '../../object/roots.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { withWalk } from '../closure/with-walk.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
-import { packOf } from '../records/pack-catalog.ts'
+import { packIn } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { Fence } from './fence.ts'
 import { type Aging, isHere, isYoung, type Marks, marksOf, placesIn, reachRoots } from './mark.ts'
@@ -122,7 +122,7 @@ function marksOfOthers(
       }
       const owned = record.owned ?? Bitmap.empty(record.objects)
       await walk.reach(placesIn(sequence, membersOf(owned.without(chosen))))
-      const tables = await catalog.tables(packOf(project.projectId, sequence, record))
+      const tables = await catalog.tables(await packIn(records, project, sequence, record))
       // Those of the chosen ones that may be young, and all that may be live.
       const unsure = owned.without(isYoung(record.epoch, aging) ? all.without(chosen) : all)
       for (const ordinals of [unsure, record.condemned]) {

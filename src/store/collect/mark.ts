@@ -7,7 +7,7 @@ import { withWalk } from '../closure/with-walk.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
-import { packOf } from '../records/pack-catalog.ts'
+import { packIn } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { CollectParts } from './parts.ts'
 import { lookedUp, membersOf, packsOf, type StoredPack } from './project-packs.ts'
@@ -55,7 +55,7 @@ export async function mark(
     await reachRoots(parts, project, walk, roots, signal)
     const fromRoots = await marksOf(walk, memory)
     for await (const pack of packsOf(parts.records, project, { signal })) {
-      const tables = await parts.catalog.tables(packOf(project.projectId, pack.sequence, pack.record))
+      const tables = await parts.catalog.tables(await packIn(parts.records, project, pack.sequence, pack.record))
       const all = roots.length === 0
       await reachYoung(parts, project, walk, { pack, tables, aging, all, signal })
     }

@@ -8,7 +8,7 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import type { PackSelection } from '../closure/closure.ts'
 import { tableEntry } from '../pack/pack-format.ts'
 import { reviveObjects } from '../records/change-objects.ts'
-import { OutdatedViewError, packOf } from '../records/pack-catalog.ts'
+import { OutdatedViewError, packIn } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { isActive } from '../records/pack-record.ts'
 import { readHead, viewProject } from '../records/projects.ts'
@@ -94,7 +94,7 @@ export async function restoreCondemned(
   const restored = new Tally()
   for await (const { sequence, record } of packsOf(records, project, { signal })) {
     if (record.condemned === undefined || record.condemned.count === 0) continue
-    const tables = await catalog.tables(packOf(project.projectId, sequence, record))
+    const tables = await catalog.tables(await packIn(records, project, sequence, record))
     const lines = new PackLines(tables, record)
     for (const ordinals of inLookups(membersOf(record.condemned))) {
       const { number } = await epochs.current()

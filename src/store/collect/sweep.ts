@@ -7,7 +7,7 @@ import type { ChangeTerms, Decision } from '../records/change-objects.ts'
 import { mergeKey } from '../records/keys.ts'
 import { LoweredTotals } from '../records/lowered-totals.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
-import { packOf } from '../records/pack-catalog.ts'
+import { packIn } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { CauseTally, Tally } from './amounts.ts'
@@ -100,7 +100,7 @@ export class Sweep {
     const { signal, marked, dryRun } = this.#terms
     for await (const pack of packsOf(records, this.#project, { signal })) {
       if (pack.record.state === 'committed') continue
-      const tables = await catalog.tables(packOf(this.#project.projectId, pack.sequence, pack.record))
+      const tables = await catalog.tables(await packIn(records, this.#project, pack.sequence, pack.record))
       const bytes =
         BITMAPS_OF_PACK * (pack.record.objects >> 3) + pack.value.length + tables.lineBytes.buffer.byteLength
       if (this.#sorted.length === PACKS_AT_ONCE_MAX || this.#sortedBytes + bytes > SORTED_BYTES_MAX)

@@ -12,7 +12,7 @@ import type { GraphRoot } from '../../object/roots.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { withWalk } from '../closure/with-walk.ts'
 import { tableEntry, textBytesOf } from '../pack/pack-format.ts'
-import { packOf } from '../records/pack-catalog.ts'
+import { packIn } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { viewProject } from '../records/projects.ts'
 import { isHere, type Marks, marksOf, placesIn, reachRoots } from './mark.ts'
@@ -104,7 +104,7 @@ export class UnreferencedLists {
       for (const ordinal of membersOf(wanted))
         if (ordinal >= first && (owned?.has(ordinal) === true || condemned?.has(ordinal) === true)) yield ordinal
     }
-    const tables = await this.#parts.catalog.tables(packOf(project.projectId, sequence, record))
+    const tables = await this.#parts.catalog.tables(await packIn(this.#parts.records, project, sequence, record))
     for await (const some of lookedUp(this.#parts.records, project, tables, candidates(), signal)) {
       for (const { ordinal, record: object } of some) {
         if (!isHere(object, sequence, ordinal)) continue

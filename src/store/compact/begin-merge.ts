@@ -50,7 +50,7 @@ export async function beginMerge(
       objects: written.tables.objects,
       packBytes: written.packBytes,
       tablesStart: written.tablesStart,
-      inline: written.inline,
+      content: written.inline ?? 'blob',
       epoch: await parts.epoch(),
     }),
     state: 'merging',
@@ -59,13 +59,13 @@ export async function beginMerge(
   }
   const isBegun = await parts.turns.run(projectId, () => commitMerge(parts, project, record))
   // Refused for certain: no record names the blob.
-  if (!isBegun && record.inline === undefined) await parts.blobs.remove([packBlobName(projectId, packId)])
+  if (!isBegun && record.content === 'blob') await parts.blobs.remove([packBlobName(projectId, packId)])
   return isBegun
 }
 
 /** The contents of a small pack, and the bitmaps of its objects: as they were read, and without those that are placed. */
-export function heldBytesOf({ inline, objects }: PackRecord): number {
-  return (inline?.length ?? 0) + BITMAPS_OF_SOURCE * ((objects + 7) >> 3)
+export function heldBytesOf({ content, packBytes, objects }: PackRecord): number {
+  return (content === 'blob' ? 0 : packBytes) + BITMAPS_OF_SOURCE * ((objects + 7) >> 3)
 }
 
 /** Uploads get numbers at the same time, so it is tried again unless the layout rose or another merge is under way. */

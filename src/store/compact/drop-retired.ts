@@ -1,6 +1,6 @@
 import type { Environment } from '../../environment.ts'
 import type { Entry, RecordStore } from '../../storage/backend.ts'
-import { keyBounds, mergeKey, packBlobName } from '../records/keys.ts'
+import { keyBounds, keyParts, mergeKey, packBlobName, parseHex, retiredContentKey } from '../records/keys.ts'
 import { afterLostTry, areAsExpected } from '../records/lost-try.ts'
 import { decodePackRecord, isRetired } from '../records/pack-record.ts'
 import type { StoredProject } from '../records/project-view.ts'
@@ -8,7 +8,7 @@ import { asHead, readHead, viewProject } from '../records/projects.ts'
 import { encodeHead } from '../records/records.ts'
 
 const ATTEMPTS_MAX = 20
-/** A pack inside its record has up to 64 KB, and a commit up to 1 MB. */
+/** Each may have its content beside its record, and the smallest storage takes 25 keys in a commit. */
 const PACKS_PER_COMMIT = 10
 
 interface DropParts {
@@ -16,9 +16,14 @@ interface DropParts {
   readonly environment: Environment
 }
 
+/** The record of a retired pack, with the key of its content if that lies beside it. */
+interface RetiredPack extends Entry {
+  readonly contentKeys: readonly Uint8Array[]
+}
+
 /**
- * Removes the records of retired packs, so that their blobs may go: those among `blobNames`, or that lie inside their
- * records. Returns false if some of them stay for now, because packs are being merged.
+ * Removes the records of retired packs whose blobs `isDue` to go, and the contents beside these records. Returns false
+ * if some of them stay for now, because packs are being merged.
  */
 export async function dropRetired(
   parts: DropParts,
@@ -29,11 +34,13 @@ export async function dropRetired(
   const { records } = parts
   const project = await viewProject(records, projectId, signal)
   if (project === undefined) return true
-  const due: Entry[] = []
+  const due: RetiredPack[] = []
   for await (const entries of records.range(keyBounds('pack', projectId, project.generation), { signal })) {
     for (const entry of entries) {
       const record = decodePackRecord(entry.key, entry.value)
-      if (isRetired(record, project.layout) && isDue(packBlobName(projectId, record.packId))) due.push(entry)
+      if (!isRetired(record, project.layout) || !isDue(packBlobName(projectId, record.packId))) continue
+      const contentKey = retiredContentKey(projectId, project.generation, parseHex(keyParts(entry.key)[2]))
+      due.push({ ...entry, contentKeys: record.content === 'beside' ? [contentKey] : [] })
     }
   }
   for (let first = 0; first < due.length; first += PACKS_PER_COMMIT) {
@@ -47,17 +54,18 @@ export async function dropRetired(
 async function dropSome(
   parts: DropParts,
   { projectId, generation }: StoredProject,
-  packs: readonly Entry[],
+  packs: readonly RetiredPack[],
 ): Promise<boolean> {
   let read = await readHead(parts.records, projectId)
   for (let tries = 1; tries <= ATTEMPTS_MAX; tries++) {
     const { key, bytes, head } = read
     if (head === undefined || head.removed || head.generation !== generation) return true
-    const kept = [{ key: mergeKey(projectId, generation), value: undefined }, ...packs]
+    const asRead = packs.map((pack) => ({ key: pack.key, value: pack.value }))
+    const kept = [{ key: mergeKey(projectId, generation), value: undefined }, ...asRead]
     const expect = [{ key, value: bytes }, ...kept]
     const result = await parts.records.commit({
       put: [{ key, value: encodeHead(key, { ...head, layout: head.layout + 1 }) }],
-      remove: packs.map((pack) => pack.key),
+      remove: packs.flatMap((pack) => [pack.key, ...pack.contentKeys]),
       expect,
     })
     if (result.ok) return true

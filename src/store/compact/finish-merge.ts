@@ -8,15 +8,24 @@ import { corrupt } from '../bytes/byte-codec.ts'
 import { type LinePlace, linePlaces } from '../pack/line-places.ts'
 import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { changeObjects, type Decision } from '../records/change-objects.ts'
-import { condemnedBlobKey, headKey, mergeKey, packBlobName, packKey, totalsKey } from '../records/keys.ts'
+import {
+  condemnedBlobKey,
+  headKey,
+  mergeKey,
+  packBlobName,
+  packKey,
+  retiredContentKey,
+  totalsKey,
+} from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
 import { afterLostTry } from '../records/lost-try.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
 import { packOf, type PackCatalog } from '../records/pack-catalog.ts'
 import type { StoredProject } from '../records/project-view.ts'
-import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
+import { decodePackRecord, encodePackRecord, type PackContent, type PackRecord } from '../records/pack-record.ts'
 import { asHead, isRemoved, readHead } from '../records/projects.ts'
 import { decodeMerge, encodeCondemnedBlob, encodeHead, type MergeRecord } from '../records/records.ts'
+import { encodeRetiredContent } from '../records/retired-content.ts'
 import { addTotals, asStoredTotals, changedTotals, NO_TOTALS, subtractTotals } from '../records/totals.ts'
 import type { Pace } from './pace.ts'
 
@@ -84,7 +93,7 @@ async function openMerge(
   const [record] = await readPacks(records, project, [merge.sequence])
   if (record === undefined) throw corrupt(`the record of the merged pack ${merge.sequence} is missing`)
   if (record.state !== 'merging') return undefined
-  const tables = await catalog.tables(packOf(projectId, merge.sequence, record))
+  const tables = await catalog.tables(await packOf(records, { ...project, sequence: merge.sequence, record }))
   const sources = new Map<number, MergedSource>()
   for (let first = 0; first < record.sources.length; first += SOURCES_AT_ONCE) {
     const sequences = record.sources.slice(first, first + SOURCES_AT_ONCE)
@@ -179,10 +188,13 @@ async function retireFirst(
     const record = decodePackRecord(key, value)
     if (record.retiredAt !== 0) continue
     const mark = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
-    const retired = { ...record, retiredAt: merge.layout, movedTo: merge.sequence }
+    const beside = retiredContentKey(projectId, generation, sequences[done])
+    const [content, moved] = contentOnceRetired(record, beside)
+    const retired = { ...record, content, retiredAt: merge.layout, movedTo: merge.sequence }
     const entries = [
       { key, value: encodePackRecord(key, retired) },
       { key: mark, value: encodeCondemnedBlob(mark, condemned) },
+      ...moved,
     ]
     bytes += bytesOf([...entries, { key, value }])
     const isTooMuch =
@@ -194,6 +206,11 @@ async function retireFirst(
   if (put.length === 0) return done
   const { ok } = await records.commit({ put, expect })
   return ok ? done : 0
+}
+
+/** A pack that lies inside its record moves to a record beside it, since scans read the records of retired packs too. */
+function contentOnceRetired({ content }: PackRecord, key: Uint8Array): readonly [PackContent, readonly Entry[]] {
+  return typeof content === 'string' ? [content, []] : ['beside', [{ key, value: encodeRetiredContent(key, content) }]]
 }
 
 function bytesOf(entries: readonly Entry[]): number {

@@ -118,7 +118,7 @@ export class Committer {
   /** Makes the commit; if it failed and may have been made all the same, the storage is asked. */
   async #commitPack(pack: CommittedPack, change: Required<Pick<Change, 'put' | 'expect'>>): Promise<CommitResult> {
     const { projectId, record } = pack
-    const isBlob = record.inline === undefined
+    const isBlob = record.content === 'blob'
     const mark = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
     const expect = isBlob ? [...change.expect, { key: mark, value: undefined }] : change.expect
     try {

@@ -107,7 +107,14 @@ export class Ingest implements ObjectWriter {
     const { tables, tablesStart } = writer.finished
     const { packBytes } = writer
     const epoch = await recentEpoch()
-    const record = newPackRecord({ packId, objects: tables.objects, packBytes, tablesStart, epoch, inline })
+    const record = newPackRecord({
+      packId,
+      objects: tables.objects,
+      packBytes,
+      tablesStart,
+      epoch,
+      content: inline ?? 'blob',
+    })
     await this.#abandonUnlessLive(projectId, record, signal)
     const pack = await committer
       .commit(projectId, generation, record, { tables, quota })
@@ -143,7 +150,7 @@ export class Ingest implements ObjectWriter {
     throw error
   }
 
-  async #removeBlob(projectId: string, { inline, packId }: PackRecord): Promise<void> {
-    if (inline === undefined) await this.#parts.blobs.remove([packBlobName(projectId, packId)])
+  async #removeBlob(projectId: string, { content, packId }: PackRecord): Promise<void> {
+    if (content === 'blob') await this.#parts.blobs.remove([packBlobName(projectId, packId)])
   }
 }

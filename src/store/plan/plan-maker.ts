@@ -178,7 +178,7 @@ export class PlanMaker {
     let number = this.#packNumbers.get(sequence)
     if (number === undefined) {
       const { record } = await this.#catalog.pack(this.#order.project, sequence)
-      number = this.#packs.push({ sequence, packId: record.packId, isInline: record.inline !== undefined }) - 1
+      number = this.#packs.push({ sequence, packId: record.packId, isInline: record.content !== 'blob' }) - 1
       this.#packNumbers.set(sequence, number)
     }
     this.#rows.push(number, segment)

@@ -11,6 +11,7 @@ const KIND = {
   head: 'h',
   object: 'o',
   pack: 'k',
+  retiredContent: 'b',
   pending: 'w',
   plan: 'p',
   garbage: 'g',
@@ -49,6 +50,11 @@ export function leaseKey(name: string, part: 'holder' | 'beat'): Uint8Array {
 
 export function packKey(projectId: string, generation: number, sequence: number): Uint8Array {
   return encoder.encode(`${prefix('pack', projectId, generation)}${hex(sequence, SEQUENCE_DIGITS)}\0`)
+}
+
+/** The content of a retired pack that lay inside its record before. */
+export function retiredContentKey(projectId: string, generation: number, sequence: number): Uint8Array {
+  return encoder.encode(`${prefix('retiredContent', projectId, generation)}${hex(sequence, SEQUENCE_DIGITS)}\0`)
 }
 
 /** Marks a pack that is committed but not yet applied, so that recovery finds it without reading every pack. */

@@ -5,14 +5,15 @@ import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
 import type { ReadBuffers } from '../../memory/read-buffers.ts'
-import { keyParts, packBlobName, packKey, parseHex } from './keys.ts'
+import { keyParts, packKey, parseHex } from './keys.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import { decodeTables } from '../pack/stored-tables.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
-import { readHead } from './projects.ts'
-import type { ProjectView, StoredProject } from './project-view.ts'
+import { isRemoved, readHead } from './projects.ts'
+import type { ProjectView } from './project-view.ts'
 import type { ByteSource } from '../pack/segment.ts'
 import { readSource } from '../pack/read-source.ts'
+import { type RecordedPack, sourceOf } from './retired-content.ts'
 
 export interface Pack {
   readonly projectId: string
@@ -39,14 +40,12 @@ export class PackCatalog {
     this.#environment = environment
     this.#records = records
     this.#blobs = blobs
-    this.#packs = new ByteCache(cacheBytes >> 2, ({ record: { inline, owned, condemned, reached } }) =>
-      [inline, owned?.bytes, condemned?.bytes, reached?.bytes].reduce((sum, part) => sum + (part?.length ?? 0), 512),
-    )
+    this.#packs = new ByteCache(cacheBytes >> 2, packBytes)
     this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
   }
 
   /**
-   * The pack with this number. Throws `corrupt_data` when its record is not there, `not_found` when the project was
+   * The pack with this number. Throws `corrupt_data` when its record or its content is not there, `not_found` when the project was
    * removed meanwhile, and `OutdatedViewError` when packs were merged so long after the view that it shows no longer
    * where objects lie.
    */
@@ -63,8 +62,13 @@ export class PackCatalog {
     const pack = await this.#packs.get(cacheKey, async () => {
       const key = packKey(projectId, generation, sequence)
       const [value] = await this.#records.getMany([key])
-      if (value === undefined) return this.#noPack(project, sequence)
-      return packOf(projectId, sequence, decodePackRecord(key, value))
+      if (value === undefined)
+        throw await reasonGone(
+          this.#records,
+          project,
+          `the record of pack ${sequence} is missing, though objects lie in it`,
+        )
+      return packIn(this.#records, project, sequence, decodePackRecord(key, value))
     })
     // The owned objects are known only once the pack is applied; until then they are looked up each time.
     if (pack.record.owned === undefined) this.#packs.delete(cacheKey)
@@ -78,20 +82,26 @@ export class PackCatalog {
   async knownPacks(project: ProjectView, packsMax: number, signal: AbortSignal): Promise<Pack[] | undefined> {
     const packs: Pack[] = []
     for await (const pack of this.packsFrom(project, 0, signal)) {
-      const { state, owned, retiredAt } = pack.record
-      if (state === 'merging' || isRetired({ retiredAt }, project.layout)) continue
+      const { state, owned } = pack.record
+      if (state === 'merging') continue
       if (owned === undefined || packs.push(pack) > packsMax) return undefined
     }
     return packs
   }
 
-  /** The packs that the view has from this number on. Throws `corrupt_data` for a damaged record. */
+  /**
+   * The packs that the view has from this number on, without those whose objects lie in merged packs. Throws
+   * `corrupt_data` for a damaged record.
+   */
   async *packsFrom(project: ProjectView, sequence: number, signal: AbortSignal): AsyncGenerator<Pack> {
     const { projectId, generation, sequence: end } = project
     const bounds = { gte: packKey(projectId, generation, sequence), lt: packKey(projectId, generation, end) }
     for await (const entries of this.#records.range(bounds, { signal })) {
-      for (const { key, value } of entries)
-        yield packOf(projectId, parseHex(keyParts(key)[2]), decodePackRecord(key, value))
+      for (const { key, value } of entries) {
+        const record = decodePackRecord(key, value)
+        if (isRetired(record, project.layout)) continue
+        yield await packIn(this.#records, project, parseHex(keyParts(key)[2]), record)
+      }
     }
   }
 
@@ -129,8 +139,7 @@ export class PackCatalog {
    */
   async reasonOf(error: unknown, project: ProjectView): Promise<unknown> {
     if (!isStorageError(error, 'BlobNotFoundError')) return error
-    if (await this.#isRemoved(project)) return removedWhileRead()
-    return (await this.#isOutdated(project)) ? new OutdatedViewError() : error
+    return (await changeSince(this.#records, project)) ?? error
   }
 
   /** The items, with the reason of a failure as `reasonOf` finds it. */
@@ -140,22 +149,6 @@ export class PackCatalog {
     } catch (error) {
       throw await this.reasonOf(error, project)
     }
-  }
-
-  async #noPack(project: ProjectView, sequence: number): Promise<never> {
-    if (await this.#isRemoved(project)) throw removedWhileRead()
-    if (await this.#isOutdated(project)) throw new OutdatedViewError()
-    throw corrupt(`the record of pack ${sequence} is missing, though objects lie in it`)
-  }
-
-  async #isOutdated({ projectId, layout }: ProjectView): Promise<boolean> {
-    const { head } = await readHead(this.#records, projectId)
-    return head !== undefined && head.layout > layout
-  }
-
-  async #isRemoved({ projectId, generation }: StoredProject): Promise<boolean> {
-    const { head } = await readHead(this.#records, projectId)
-    return head !== undefined && (head.generation > generation || (head.generation === generation && head.removed))
   }
 }
 
@@ -174,14 +167,56 @@ export function onlyIfDamaged(error: unknown): undefined {
   throw error
 }
 
+/** How a project changed since the view, so that it lacks packs: it was removed, or they were merged long ago. */
+async function changeSince(
+  records: RecordStore,
+  { projectId, generation, layout }: ProjectView,
+): Promise<StowageError | undefined> {
+  const { head } = await readHead(records, projectId)
+  if (isRemoved(head, generation)) return removedWhileRead()
+  return head !== undefined && head.layout > layout ? new OutdatedViewError() : undefined
+}
+
+async function reasonGone(records: RecordStore, project: ProjectView, otherwise: string): Promise<StowageError> {
+  return (await changeSince(records, project)) ?? corrupt(otherwise)
+}
+
 function removedWhileRead(): StowageError {
   return new StowageError('not_found', 'the project was removed while it was read')
 }
 
-export function packOf(projectId: string, sequence: number, record: PackRecord): Pack {
-  const source =
-    record.inline === undefined ? { blob: packBlobName(projectId, record.packId) } : { bytes: record.inline }
+/**
+ * The pack of a record that was read in this view. If its content is gone, throws the same errors as
+ * `PackCatalog.pack` without a record.
+ */
+export async function packIn(
+  records: RecordStore,
+  project: ProjectView,
+  sequence: number,
+  record: PackRecord,
+): Promise<Pack> {
+  const { projectId, generation } = project
+  const source = await sourceOf(records, { projectId, generation, sequence, record })
+  if (source === undefined) throw await reasonGone(records, project, contentMissing(sequence))
   return { projectId, sequence, record, source }
+}
+
+/** The pack of a record, outside any view. Throws `corrupt_data` if its content is gone. */
+export async function packOf(records: RecordStore, recorded: RecordedPack): Promise<Pack> {
+  const { projectId, sequence, record } = recorded
+  const source = await sourceOf(records, recorded)
+  if (source === undefined) throw corrupt(contentMissing(sequence))
+  return { projectId, sequence, record, source }
+}
+
+function contentMissing(sequence: number): string {
+  return `the content of pack ${sequence} is missing, though its record says that it lies beside it`
+}
+
+/** What a pack takes in memory. */
+function packBytes({ source, record: { owned, condemned, reached } }: Pack): number {
+  const content = 'bytes' in source ? source.bytes : undefined
+  return [content, owned?.bytes, condemned?.bytes, reached?.bytes].reduce((sum, part) => sum + (part?.length ?? 0), 512)
 }
 
 export async function readTables(blobs: BlobStore, pack: Pack, environment: Environment): Promise<PackTables> {

@@ -10,6 +10,13 @@ import { open, RECORD_VERSION, seal } from './seal.ts'
 export const PACK_STATES = ['committed', 'applied', 'merging'] as const
 export type PackState = (typeof PACK_STATES)[number]
 
+/**
+ * The pack itself if it is small and lies inside its record, or the place where it is. Once a small pack is retired, it
+ * lies beside its record, in one of its own (`retired-content.ts`): it stays for a day, and each scan of pack records
+ * would read it.
+ */
+export type PackContent = 'blob' | 'beside' | Uint8Array
+
 /** Packs that one merge replaces. */
 export const MERGE_SOURCES_MAX = 256
 
@@ -45,13 +52,12 @@ export interface PackRecord {
   readonly retiredAt: number
   /** That other pack; 0 for a pack in use. */
   readonly movedTo: number
-  /** The pack itself, if it is small enough to lie inside its record. */
-  readonly inline: Uint8Array | undefined
+  readonly content: PackContent
 }
 
 /** The record of a pack that an upload has just written. */
 export function newPackRecord(
-  facts: Pick<PackRecord, 'packId' | 'objects' | 'packBytes' | 'tablesStart' | 'inline' | 'epoch'>,
+  facts: Pick<PackRecord, 'packId' | 'objects' | 'packBytes' | 'tablesStart' | 'content' | 'epoch'>,
 ): PackRecord {
   return {
     ...facts,
@@ -78,15 +84,14 @@ export function isRetired({ retiredAt }: Pick<PackRecord, 'retiredAt'>, layout: 
 }
 
 export function encodePackRecord(key: Uint8Array, record: PackRecord): Uint8Array {
-  const writer = new ByteWriter(256 + (record.inline?.length ?? 0))
+  const writer = new ByteWriter(256 + (typeof record.content === 'string' ? 0 : record.content.length))
   writer.u8(RECORD_VERSION).u8(PACK_STATES.indexOf(record.state)).bytes(Buffer.from(record.packId, 'hex'))
   writer.u32(record.objects).u48(record.packBytes).u48(record.tablesStart).u32(record.epoch)
   writer.u48(record.activeAt).u48(record.retiredAt).u48(record.movedTo).u16(record.sources.length)
   for (const sequence of record.sources) writer.u48(sequence)
   writer.u8(record.lastOrdinals.length)
   for (const ordinal of record.lastOrdinals) writer.u32(ordinal)
-  if (record.inline === undefined) writer.u8(0)
-  else writer.u8(1).sized(record.inline)
+  writeContent(writer, record.content)
   writeOwnership(writer, record)
   return seal(key, writer)
 }
@@ -103,8 +108,7 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
   const [activeAt, retiredAt, movedTo] = [reader.u48(), reader.u48(), reader.u48()]
   const sources = Array.from({ length: reader.u16() }, () => reader.u48())
   const lastOrdinals = Array.from({ length: reader.u8() }, () => reader.u32())
-  // Not copied: it is most of the value, and records of packs are read often.
-  const inline = reader.u8() === 1 ? reader.sized() : undefined
+  const content = readContent(reader)
   const ownership = readOwnership(reader, objects)
   return {
     state,
@@ -119,8 +123,27 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
     activeAt,
     retiredAt,
     movedTo,
-    inline,
+    content,
   }
+}
+
+const IN_BLOB = 0
+const INSIDE = 1
+const BESIDE = 2
+
+function writeContent(writer: ByteWriter, content: PackContent): void {
+  if (content === 'blob') writer.u8(IN_BLOB)
+  else if (content === 'beside') writer.u8(BESIDE)
+  else writer.u8(INSIDE).sized(content)
+}
+
+function readContent(reader: ByteReader): PackContent {
+  const place = reader.u8()
+  if (place === IN_BLOB) return 'blob'
+  if (place === BESIDE) return 'beside'
+  if (place !== INSIDE) throw corrupt('a pack record has its pack in an unknown place')
+  // Not copied: it is most of the value, and records of packs are read often.
+  return reader.sized()
 }
 
 type Ownership = Pick<PackRecord, 'owned' | 'condemned' | 'reached'>

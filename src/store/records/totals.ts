@@ -6,7 +6,7 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import { textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { headKey, keyBounds, keyParts, parseHex, totalsKey } from './keys.ts'
 import { objectsHeldBy } from './held-objects.ts'
-import { type Pack, packOf, readTables } from './pack-catalog.ts'
+import { packIn, readTables } from './pack-catalog.ts'
 import type { ProjectView, StoredProject } from './project-view.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { asHead, readHead, type ReadHead } from './projects.ts'
@@ -116,8 +116,8 @@ async function countPacks(parts: Parts, { projectId, generation }: StoredProject
   let totals = NO_TOTALS
   for await (const entries of records.range(keyBounds('pack', projectId, generation))) {
     for (const { key, value } of entries) {
-      const pack = packOf(projectId, parseHex(keyParts(key)[2]), decodePackRecord(key, value))
-      totals = addTotals(totals, await totalsOfPack(parts, project, pack))
+      const record = decodePackRecord(key, value)
+      totals = addTotals(totals, await totalsOfPack(parts, project, parseHex(keyParts(key)[2]), record))
     }
   }
   return totals
@@ -127,12 +127,13 @@ async function countPacks(parts: Parts, { projectId, generation }: StoredProject
 async function totalsOfPack(
   { records, blobs, environment }: Parts,
   project: ProjectView,
-  pack: Pack,
+  sequence: number,
+  record: PackRecord,
 ): Promise<ProjectTotals> {
-  const { record } = pack
   const storedBytes = record.packBytes
   if (record.state === 'merging' || isRetired(record, project.layout)) return NO_TOTALS
   try {
+    const pack = await packIn(records, project, sequence, record)
     const tables = await readTables(blobs, pack, environment)
     if (record.owned === undefined) return packTotals(record, tables)
     const held = await objectsHeldBy(records, project, pack, tables)

@@ -35,6 +35,11 @@ export class CheckState {
     this.#storedBytes.set(of, (this.#storedBytes.get(of) ?? 0) + record.packBytes)
   }
 
+  /** Whether the pack has a record, if only a damaged one. */
+  hasPack(projectId: string, generation: number, sequence: number): boolean {
+    return this.#packs.has(nameOf(projectId, generation, sequence))
+  }
+
   /** Whether the pack's record agrees with its project's and with its mark. */
   *packFaults(projectId: string, generation: number, sequence: number, record: PackRecord): Generator<Finding> {
     const head = this.heads.get(projectId)

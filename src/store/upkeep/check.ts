@@ -65,6 +65,7 @@ export async function* checkStore(backend: StorageBackend, options: CheckOptions
   yield* checkHeads(parts)
   yield* checkMarks(parts)
   yield* checkPacks(parts)
+  yield* checkRetiredContents(parts)
   yield* checkTotals(parts)
   yield* checkCounts(parts)
   yield* checkObjectRecords(parts)
@@ -159,10 +160,22 @@ async function* checkPacks(parts: CheckParts): AsyncGenerator<Finding> {
         if (state.isRemoved(projectId, generation)) continue
         state.addPack(projectId, generation, sequence, record)
         yield* state.packFaults(projectId, generation, sequence, record)
-        yield* checkPack(parts, packOf(projectId, sequence, record), generation)
+        yield* checkPack(parts, await packOf(records, { projectId, generation, sequence, record }), generation)
       } catch (error) {
         yield damageBy(error, projectId, `pack ${sequence}`)
       }
+    }
+  }
+}
+
+/** What lies beside the records of retired packs was read with these packs. It goes when they go. */
+async function* checkRetiredContents({ records, state, signal }: CheckParts): AsyncGenerator<Finding> {
+  for await (const entries of records.range(keyBounds('retiredContent'), { signal })) {
+    for (const { key } of entries) {
+      const [projectId, generationHex, sequenceHex] = keyParts(key)
+      const [generation, sequence] = [parseHex(generationHex), parseHex(sequenceHex)]
+      if (state.isRemoved(projectId, generation) || state.hasPack(projectId, generation, sequence)) continue
+      yield damage(projectId, `content of pack ${sequence}`, 'the record of its pack is missing')
     }
   }
 }

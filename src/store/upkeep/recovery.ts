@@ -52,10 +52,7 @@ export async function applyPack(
   pack: CommittedPack,
 ): Promise<void> {
   try {
-    await committer.apply(
-      pack,
-      await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), environment),
-    )
+    await committer.apply(pack, await readTables(blobs, await packOf(records, pack), environment))
   } catch (error) {
     onlyIfDamaged(error)
     const { head } = await readHead(records, pack.projectId)

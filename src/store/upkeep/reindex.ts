@@ -3,7 +3,7 @@ import { type Environment, REAL_ENVIRONMENT } from '../../environment.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { Committer } from '../ingest/committer.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
-import { headKey, keyBounds, keyParts, packKey, totalsKey } from '../records/keys.ts'
+import { headKey, keyBounds, keyParts, packKey, retiredContentKey, totalsKey } from '../records/keys.ts'
 import { packOf, readTables } from '../records/pack-catalog.ts'
 import type { StoredProject } from '../records/project-view.ts'
 import { encodePackRecord, type PackRecord } from '../records/pack-record.ts'
@@ -220,12 +220,13 @@ async function reapply(
   committer: Committer,
   pack: Parameters<Committer['apply']>[0],
 ): Promise<number> {
-  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record), environment)
+  const tables = await readTables(blobs, await packOf(records, pack), environment)
   await putPack(records, pack.projectId, pack.generation, pack.sequence, pack.record)
   const applied = await committer.apply(pack, tables)
   return applied.record.owned?.count ?? 0
 }
 
+/** What lay beside the record is inside it again. */
 async function putPack(
   records: RecordStore,
   projectId: string,
@@ -234,7 +235,10 @@ async function putPack(
   record: PackRecord,
 ): Promise<void> {
   const key = packKey(projectId, generation, sequence)
-  await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
+  await records.commit({
+    put: [{ key, value: encodePackRecord(key, record) }],
+    remove: [retiredContentKey(projectId, generation, sequence)],
+  })
 }
 
 async function putTotals(

@@ -116,7 +116,7 @@ async function sweepGeneration(
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
   const bounds = (
-    kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin' | 'merge' | 'collection',
+    kind: 'object' | 'pending' | 'plan' | 'pack' | 'retiredContent' | 'totals' | 'pin' | 'merge' | 'collection',
   ): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
@@ -133,6 +133,8 @@ async function sweepGeneration(
     signal,
     blobsOf(({ key, value }) => packBlobName(projectId, decodePackRecord(key, value).packId)),
   )
+  // Behind the packs: no merge can put any more of them.
+  await sweepRecords(records, bounds('retiredContent'), signal)
   await sweepRecords(records, bounds('object'), signal)
   await sweepRecords(records, bounds('totals'), signal)
   await sweepRecords(records, bounds('pin'), signal)

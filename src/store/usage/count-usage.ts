@@ -7,7 +7,7 @@ import type { Closure, PackSelection } from '../closure/closure.ts'
 import { textBytesOf } from '../pack/pack-format.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import { objectsHeldBy } from '../records/held-objects.ts'
-import { packOf, readTables } from '../records/pack-catalog.ts'
+import { packIn, readTables } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { decodePackRecord, isActive } from '../records/pack-record.ts'
 
@@ -190,9 +190,10 @@ async function loadPacks(
   for await (const entries of records.range(keyBounds('pack', projectId, generation), { signal })) {
     for (const { key, value } of entries) {
       const sequence = parseHex(keyParts(key)[2])
-      const pack = packOf(projectId, sequence, decodePackRecord(key, value))
+      const record = decodePackRecord(key, value)
       // A pack that is not applied yet belongs to an upload that was not acknowledged.
-      if (!isActive(pack.record, project.layout)) continue
+      if (!isActive(record, project.layout)) continue
+      const pack = await packIn(records, project, sequence, record)
       const tables = await readTables(blobs, pack, environment)
       packs.set(sequence, {
         textBytes: tables.lineBytes.map((_, ordinal) => textBytesOf(tables, ordinal)),
