@@ -51,6 +51,11 @@ export interface UploadStreamOptions {
   readonly contentType?: string
   /** `gzip` for a body of JSON that is compressed. */
   readonly contentEncoding?: string
+  /**
+   * The number of bytes to come, if it is known: the quota of the project is asked for room before they are read, as for
+   * a request with `Content-Length`.
+   */
+  readonly contentLength?: number
   /** Bytes that are taken ahead of the store; in object mode, objects. */
   readonly highWaterMark?: number
   /** Destroys the stream with an `AbortError`. */
@@ -89,20 +94,22 @@ export interface StreamSources {
 
 export function projectStreams(sources: StreamSources): ProjectStreams {
   return {
-    createUploadStream: ({ contentType, contentEncoding, objectMode = false, ...options } = {}) =>
-      new UploadWritable<UploadSummary>(
+    createUploadStream: ({ contentType, contentEncoding, contentLength, objectMode = false, ...options } = {}) => {
+      checkLength(contentLength)
+      return new UploadWritable<UploadSummary>(
         (body, signal) =>
           sources.upload(
             {
               contentType: parseContentType(objectMode ? JSON_TYPE : (contentType ?? JSON_TYPE)),
               contentEncoding: objectMode ? undefined : contentEncoding,
-              contentLength: undefined,
+              contentLength,
               body,
             },
             { signal },
           ),
         { ...options, objectMode },
-      ),
+      )
+    },
     createGraphStream: (root, { have = [], ...options } = {}) =>
       objectStream(options, {
         records: (signal) => sources.graph(root, { signal, have }),
@@ -117,6 +124,11 @@ export function projectStreams(sources: StreamSources): ProjectStreams {
 }
 
 const JSON_TYPE = 'application/json'
+
+function checkLength(contentLength: number | undefined): void {
+  if (contentLength === undefined || (Number.isSafeInteger(contentLength) && contentLength >= 0)) return
+  throw new RangeError(`contentLength is ${contentLength}; it must be an integer of 0 or more`)
+}
 
 function objectStream(
   { objectMode = false, format = 'text', coding = 'identity', ...options }: ObjectStreamOptions,

@@ -55,6 +55,26 @@ test('an upload stream accepts bytes in any chunks, and has stored everything wh
   }
 })
 
+test('an upload stream of known length is refused before it is read, if the quota has no room for it', async (t) => {
+  const service = openService({ quota: { jsonBytesMax: ARRAY.length - 1 } })
+  t.after(() => service.close({ graceMs: 0 }))
+  const project = service.project('demo')
+  let piecesRead = 0
+  const pieces = function* (): Generator<Uint8Array> {
+    for (const piece of inPieces(ARRAY, 1_000)) {
+      piecesRead++
+      yield piece
+    }
+  }
+  const stream = project.createUploadStream({ contentLength: ARRAY.length, highWaterMark: 1 })
+  await assert.rejects(pipeline(pieces(), stream), { code: 'quota_exceeded', message: /this upload has \d+/ })
+  assert.ok(piecesRead < 3, `${piecesRead} pieces were read`)
+  // Without the brackets and commas it fits.
+  await pipeline([ARRAY], project.createUploadStream())
+  for (const contentLength of [-1, 0.5, Number.NaN])
+    assert.throws(() => project.createUploadStream({ contentLength }), /contentLength is .*; it must be an integer/)
+})
+
 test('in object mode it accepts texts, records and values', async (t) => {
   const { project } = opened(t)
   const bytes = Buffer.from('{"id":"d","n":1e400}')

@@ -14,7 +14,7 @@ import { withWalk } from '../closure/with-walk.ts'
 import { tableEntry, textBytesOf } from '../pack/pack-format.ts'
 import { packIn } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { viewProject } from '../records/projects.ts'
+import { pendingPacks, viewProject } from '../records/projects.ts'
 import { isHere, type Marks, marksOf, placesIn, reachRoots } from './mark.ts'
 import type { CollectParts } from './parts.ts'
 import { lookedUp, membersOf, packsOf, type StoredPack } from './project-packs.ts'
@@ -52,10 +52,13 @@ export class UnreferencedLists {
     if (after !== undefined && after.generation !== project.generation)
       throw new StowageError('conflict', 'the project was removed since the page before; begin again without a cursor')
     const roots = await readRoots()
-    const key = keyOf(project, roots)
-    const listing = await this.#listings.get(key, () => this.#list(project, roots, signal))
+    // The objects of these appear without a change of what the key names.
+    const pending = new Set(await pendingPacks(records, project, { signal }))
+    const list = (): Promise<Listing> => this.#list(project, roots, signal)
+    const listing = pending.size > 0 ? await list() : await this.#listings.get(keyOf(project, roots), list)
     const objects: UnreferencedObject[] = []
     for await (const pack of packsOf(records, project, { signal, from: after?.sequence ?? 0 })) {
+      if (pending.has(pack.sequence)) continue
       const first = pack.sequence === after?.sequence ? after.ordinal + 1 : 0
       for await (const { ordinal, object } of this.#unreferencedIn(project, pack, listing, { first, epoch, signal })) {
         if (topsOnly && !object.isTop) continue

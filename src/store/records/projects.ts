@@ -1,5 +1,5 @@
 import type { Environment } from '../../environment.ts'
-import type { Entry, RecordStore } from '../../storage/backend.ts'
+import type { CallOptions, Entry, RangeBounds, RecordStore } from '../../storage/backend.ts'
 import { garbageKey, headKey, keyBounds, keyParts, parseHex } from './keys.ts'
 import type { ProjectView, StoredProject } from './project-view.ts'
 import { decodeHead, encodeMark, encodeMarkAgain, type ProjectHead } from './records.ts'
@@ -54,14 +54,23 @@ export async function isQuiet(records: RecordStore, project: StoredProject): Pro
 }
 
 /** The number of the first pack that is committed and may not have all of its ids written yet. */
-export async function firstPending(
+export async function firstPending(records: RecordStore, project: StoredProject): Promise<number | undefined> {
+  const [first] = await pendingPacks(records, project, { limit: 1 })
+  return first
+}
+
+/** The numbers of such packs: of all of them, or of the first. */
+export async function pendingPacks(
   records: RecordStore,
   { projectId, generation }: StoredProject,
-): Promise<number | undefined> {
-  for await (const entries of records.range({ ...keyBounds('pending', projectId, generation), limit: 1 })) {
-    for (const { key } of entries) return parseHex(keyParts(key)[2])
-  }
-  return undefined
+  options: CallOptions & Pick<RangeBounds, 'limit'> = {},
+): Promise<readonly number[]> {
+  const { limit, signal } = options
+  const bounds = { ...keyBounds('pending', projectId, generation), ...(limit === undefined ? {} : { limit }) }
+  const numbers: number[] = []
+  for await (const entries of records.range(bounds, { signal }))
+    for (const { key } of entries) numbers.push(parseHex(keyParts(key)[2]))
+  return numbers
 }
 
 export async function* listProjects(records: RecordStore): AsyncGenerator<readonly string[]> {

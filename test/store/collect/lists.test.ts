@@ -2,6 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StowageError } from '../../../src/errors.ts'
 import type { UnreferencedCursor, UnreferencedObject } from '../../../src/object/collection.ts'
+import { memoryBackend } from '../../../adapters/memory/index.ts'
+import { asGuarded } from '../../../src/storage/guard.ts'
+import { gate, hooked, writesIds } from '../failures.ts'
 import { heldOf, never, put } from '../support.ts'
 import { type Collecting, jsonBytesOf, node, OLDER_THAN, openCollecting, PROJECT, TERMS, UNDO } from './collecting.ts'
 
@@ -56,6 +59,58 @@ test('unreachable objects are listed in pages, with their sizes, ages and states
     ['young'],
   )
   await close()
+})
+
+/** A project whose only root leads to an object that an upload brings; the upload waits at its last step. */
+async function withLateObject(): Promise<{
+  readonly collecting: Collecting
+  readonly finishUpload: () => Promise<unknown>
+  /** Called with the answer of each look for the late object. */
+  onLook(act: (() => Promise<unknown>) | undefined): void
+}> {
+  const [reached, isFree] = [gate(), gate()]
+  let isArmed = false
+  let onLook: (() => Promise<unknown>) | undefined
+  const backend = hooked(asGuarded(memoryBackend()), async (call, detail, work) => {
+    if (isArmed && writesIds(call, detail)) {
+      reached.open()
+      await isFree.opened
+    }
+    const answer = await work()
+    if (call === 'getMany' && detail.includes('late')) await onLook?.()
+    return answer
+  })
+  const collecting = await openCollecting(1, backend)
+  await put(collecting.store, PROJECT, [node('root', ['late'])])
+  collecting.roots.add('root')
+  isArmed = true
+  const upload = put(collecting.store, PROJECT, [node('late')])
+  await reached.opened
+  isArmed = false
+  const finishUpload = async (): Promise<unknown> => {
+    isFree.open()
+    return upload
+  }
+  return { collecting, finishUpload, onLook: (act) => (onLook = act) }
+}
+
+test('a list that was made while an upload was on its way is not used again', async () => {
+  const { collecting, finishUpload } = await withLateObject()
+  assert.deepEqual(await pagesOf(collecting, 10), [])
+  await finishUpload()
+  assert.deepEqual(await pagesOf(collecting, 10), [])
+  await collecting.close()
+})
+
+test('objects that become visible while a list is made are not in it', async () => {
+  const { collecting, finishUpload, onLook } = await withLateObject()
+  onLook(async () => {
+    onLook(undefined)
+    await finishUpload()
+  })
+  assert.deepEqual(await pagesOf(collecting, 10), [])
+  assert.deepEqual(await heldOf(collecting.store, PROJECT, ['late']), new Set(['late']))
+  await collecting.close()
 })
 
 test('in a project without roots everything is listed; a project that is not there has no list', async () => {
