@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
-import type { CollectionReport, ObjectAmount } from '../object/collection.ts'
-import type { GraphRoot } from '../object/roots.ts'
+import { amountOf, closureOf, sameAmount, type Texts } from './amounts.ts'
+import { chooseAtRest } from './at-rest-chosen.ts'
+import { fillQuota } from './at-rest-quota.ts'
 import { type Destination, recordsIn } from './client.ts'
 import { codeOf, isNoticedDamage, wordsOf } from './expectations.ts'
 import { collect, compact, exportAll, lookAtPins, pagesOf, restore } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
-import { childrenReader } from './models.ts'
 import { Violation } from './oracle.ts'
 import { EpochCounter } from '../store/upkeep/epochs.ts'
 import type { ServerLife } from './server.ts'
@@ -18,6 +18,9 @@ const AFTERWARDS = { markedMs: 80 * 60_000, epochs: 150, sweptMs: 13 * 60_000 }
 const LONG_RUNS = 0.2
 const SWEEPS_MAX = 4
 const LONG_RUNS_OF_MANY_REMOVALS = 0.7
+/** The share of runs in which objects are chosen in the end. */
+const CHOOSING_RUNS = 0.06
+const CHOOSING_RUNS_OF_CHOICES = 0.6
 /** Background work has ended by then. */
 const UPKEEP_MS = 60_000
 const GRACE_MS = 2_000
@@ -37,14 +40,18 @@ export class AtRest {
   readonly #isDamaged: boolean
   /** Whether all that no root reaches is collected in the end. */
   readonly #collects: boolean
+  /** Whether objects are chosen and collected in the end. */
+  readonly #chooses: boolean
 
   /** What collections left of each project. */
-  readonly #left = new Map<string, ReadonlyMap<string, string>>()
+  readonly #left = new Map<string, Texts>()
 
   constructor(world: World) {
     this.#world = world
     this.#isDamaged = world.faults.fired.has('flip')
     this.#collects = world.random.fork('collects').chance(0.4)
+    const hasChoices = world.plan.operations.some(({ kind }) => kind === 'choose')
+    this.#chooses = world.random.fork('chooses').chance(hasChoices ? CHOOSING_RUNS_OF_CHOICES : CHOOSING_RUNS)
   }
 
   get #removals(): number {
@@ -66,6 +73,7 @@ export class AtRest {
           if (!(this.#isDamaged && isNoticedDamage(error))) throw new Violation(`in the end: ${wordsOf(error)}`)
         })
     }
+    this.#world.areQuotasLifted = true
     if (isLong && this.#collects && !this.#isDamaged) await this.#comeDown(life)
     await server.stop(GRACE_MS)
     if (this.#isDamaged) return
@@ -87,7 +95,7 @@ export class AtRest {
   }
 
   #looksAt({ projectId, oracle, book }: KnownProject, to: Destination): (() => Promise<unknown>)[] {
-    const { client, plan } = this.#world
+    const { client, clients, plan } = this.#world
     const place = { index: 0, atMs: 0, server: 0, projectId }
     const roots = plan.models.filter((model) => model.projectId === projectId).flatMap(({ versions }) => versions)
     return [
@@ -100,6 +108,13 @@ export class AtRest {
       ),
       () => lookAtPins({ life: to.life, oracle, book, projectId }),
       ...(this.#isDamaged ? [] : [() => this.#count(to)]),
+      ...(this.#isDamaged || !this.#chooses
+        ? []
+        : [
+            () =>
+              chooseAtRest(to, { random: this.#world.random, pageBytes: PAGE_BYTES, clients, age: () => this.#age() }),
+          ]),
+      ...(this.#isDamaged || to.quota === undefined ? [] : [() => fillQuota(to, client, clients)]),
       ...(this.#isDamaged || !this.#collects ? [] : [() => this.#collect(to)]),
     ]
   }
@@ -114,12 +129,10 @@ export class AtRest {
     const pins = await lookAtPins(to)
     const unreferenced = new Map(all)
     for (const id of closureOf(all, pins)) unreferenced.delete(id)
-    const counted = {
-      objects: all.size,
-      jsonBytes: bytesOf(all),
-      unreferencedObjects: unreferenced.size,
-      unreferencedJsonBytes: bytesOf(unreferenced),
-    }
+    const held = amountOf(all)
+    const outside = amountOf(unreferenced)
+    const counted = { ...held, unreferencedObjects: outside.objects, unreferencedJsonBytes: outside.jsonBytes }
+    to.quota?.checkHeld(held)
     for (const [name, value] of Object.entries(counted))
       if (usage[name as keyof typeof counted] !== value)
         throw new Violation(`${projectId} has ${value} ${name}, and usage says ${usage[name as keyof typeof counted]}`)
@@ -133,12 +146,15 @@ export class AtRest {
     const kept = pins.length === 0 ? new Set(all.keys()) : closureOf(all, pins)
     const gone = new Map([...all].filter(([id]) => !kept.has(id)))
     await this.#age()
-    const expected = { objects: gone.size, jsonBytes: bytesOf(gone) }
+    const expected = amountOf(gone)
     const settings = { graceEpochs: 1, undoEpochs: 1 }
-    for (const isDryRun of [true, false])
-      sameAmount('condemned', await collect({ ...settings, isDryRun }, to), expected)
-    await this.#age()
-    for (const isDryRun of [true, false]) sameAmount('freed', await collect({ ...settings, isDryRun }, to), expected)
+    for (const step of ['condemned', 'freed'] as const) {
+      if (step === 'freed') await this.#age()
+      for (const isDryRun of [true, false]) {
+        const report = await collect({ ...settings, isDryRun }, to)
+        sameAmount(`a collection (${isDryRun ? 'dry run' : 'real'}) says ${step}`, report?.[step], expected)
+      }
+    }
     await compact({ all: true }, to)
     const left = await exportAll(to, PAGE_BYTES, this.#world.clients)
     for (const [id, text] of all)
@@ -149,11 +165,7 @@ export class AtRest {
   }
 
   /** A download holds what the project holds, and nothing that was freed. */
-  async #downloadsOnly(
-    rootId: string,
-    left: ReadonlyMap<string, string>,
-    { project, signal }: Destination,
-  ): Promise<void> {
+  async #downloadsOnly(rootId: string, left: Texts, { project, signal }: Destination): Promise<void> {
     const texts = await recordsIn(project.graph(rootId, { signal })).catch((error: unknown) => {
       if (codeOf(error) !== 'not_found') throw error
       return new Map<string, string>()
@@ -195,7 +207,7 @@ export class AtRest {
   }
 
   /** The export of one server, sent to another one, is the export of that one. */
-  async #copy(to: Destination, all: ReadonlyMap<string, string>): Promise<void> {
+  async #copy(to: Destination, all: Texts): Promise<void> {
     const other = this.#world.server('other', new SimulatedStorage(this.#world.scheduler))
     const life = other.life()
     const project = life.service.project(to.projectId)
@@ -235,34 +247,4 @@ export class AtRest {
     await server.stop(GRACE_MS)
     if (left > traces) throw new Violation(`all projects are removed, and ${left} bytes are left`)
   }
-}
-
-/** Throws `Violation` unless a collection counted this. */
-function sameAmount(
-  name: 'condemned' | 'freed',
-  report: CollectionReport | undefined,
-  { objects, jsonBytes }: Pick<ObjectAmount, 'objects' | 'jsonBytes'>,
-): void {
-  const amount = report?.[name] ?? { objects: 0, jsonBytes: 0 }
-  if (amount.objects !== objects || amount.jsonBytes !== jsonBytes)
-    throw new Violation(
-      `a collection (${report?.dryRun === true ? 'dry run' : 'real'}) says ${name} ${amount.objects} objects and ${amount.jsonBytes} bytes; it should be ${objects} and ${jsonBytes}`,
-    )
-}
-
-/** The roots and everything below them, as far as it is there. */
-function closureOf(
-  texts: ReadonlyMap<string, string>,
-  roots: readonly Pick<GraphRoot, 'rootObjectId'>[],
-): ReadonlySet<string> {
-  const reached = new Set(roots.map(({ rootObjectId }) => rootObjectId))
-  const childrenOf = childrenReader()
-  for (const id of reached) for (const child of childrenOf(texts.get(id))) reached.add(child)
-  return reached
-}
-
-function bytesOf(texts: ReadonlyMap<string, string>): number {
-  let bytes = 0
-  for (const text of texts.values()) bytes += Buffer.byteLength(text)
-  return bytes
 }

@@ -4,9 +4,11 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { applyDelta, DELTA_MEDIA_TYPE, parseDelta } from '../delta/delta.ts'
 import { DeltaEncoder } from '../delta/encode.ts'
 import type { ProjectObjects } from '../service/project-objects.ts'
+import type { UploadStreamOptions } from '../service/project-streams.ts'
 import type { PlannedObject } from './models.ts'
 import type { PlannedDownload, PlannedLookUp, PlannedUpload } from './operations.ts'
 import { type ProjectOracle, Violation } from './oracle.ts'
+import type { QuotaBook } from './quota-book.ts'
 import type { Span } from './span.ts'
 import type { SimulatedProcess } from './process.ts'
 import type { RootBook } from './root-book.ts'
@@ -26,6 +28,8 @@ export interface Destination {
   readonly project: ProjectObjects
   readonly oracle: ProjectOracle
   readonly book: RootBook
+  /** Where the project has a quota. */
+  readonly quota: QuotaBook | undefined
   readonly signal: AbortSignal
 }
 
@@ -46,24 +50,26 @@ export class SimulatedClient {
     this.#process = process
   }
 
-  /** Resolves with the texts that were sent and the answer. `begin` is called with the texts before they are sent. */
+  /** `begin` is called before anything is sent, with the texts and the length of the body that tells of them. */
   async upload(
     planned: PlannedUpload,
     to: Destination,
-    begin: (texts: ReadonlyMap<string, string>) => void,
+    begin: (texts: ReadonlyMap<string, string>, bodyBytes: number) => void,
   ): Promise<void> {
     const objects = planned.asks ? await this.#lacking(planned.objects, to) : planned.objects
     const texts = new Map(objects.map(({ id, json }) => [id, json]))
-    begin(texts)
-    if (objects.length === 0) return
     const older = planned.olderRootId === undefined ? undefined : this.#downloaded.get(planned.olderRootId)
     const base = planned.isBroken || (older && to.oracle.isRemovedSince(older.span)) ? undefined : older
     const json = `[${objects.map((object) => (base ? deltaOf(object, base.texts) : object.json)).join()}]`
     const whole = planned.isZipped && !base ? gzipSync(json, { level: 1 }) : Buffer.from(json)
+    begin(texts, whole.length)
+    if (objects.length === 0) return
     const body = this.#bodyOf(planned.isBroken ? whole.subarray(0, whole.length >> 1) : whole)
-    if (base) await this.#send(body, to)
-    else {
-      const type = planned.isZipped ? 'application/gzip' : 'application/json'
+    const type = planned.isZipped ? 'application/gzip' : 'application/json'
+    if (base || planned.isLengthKnown === true) {
+      const contentLength = planned.isLengthKnown === true ? { contentLength: whole.length } : {}
+      await this.#send(body, { contentType: base ? DELTA_MEDIA_TYPE : type, ...contentLength }, to)
+    } else {
       const { objects: came } = await to.project.upload(body, type, { signal: to.signal })
       if (came !== texts.size) throw new Violation(`${texts.size} objects were sent, ${came} came`)
     }
@@ -166,8 +172,12 @@ export class SimulatedClient {
     }
   }
 
-  async #send(body: AsyncIterable<Uint8Array>, { project, signal }: Destination): Promise<void> {
-    const stream = project.createUploadStream({ contentType: DELTA_MEDIA_TYPE, signal })
+  async #send(
+    body: AsyncIterable<Uint8Array>,
+    form: Pick<UploadStreamOptions, 'contentType' | 'contentLength'>,
+    { project, signal }: Destination,
+  ): Promise<void> {
+    const stream = project.createUploadStream({ ...form, signal })
     Readable.from(body).pipe(stream)
     await once(stream, 'finish')
   }

@@ -5,6 +5,8 @@ import type { Span, Upload } from './span.ts'
 export interface Collection extends Span {
   readonly graceEpochs: number
   readonly undoEpochs: number
+  /** It condemns only these, and what is below them and below nothing else. It frees nothing. */
+  readonly chosen?: readonly string[]
 }
 
 /** An undo of collections. */
@@ -34,6 +36,8 @@ export interface CollectionParts {
 
 /** The epoch that an upload writes may be the one before. */
 const STALE_EPOCHS = 1
+/** A write that its caller gave up may take effect so long after. */
+const ABANDONED_MS = 10
 
 /** The objects that collections of a project may have taken: no root reached them, and they were not young. */
 export class CollectionBook {
@@ -42,6 +46,8 @@ export class CollectionBook {
   readonly #restorations: Restoration[] = []
   /** What collections certainly kept, as it is known at one moment: many objects are asked for together. */
   readonly #kept = new Map<string, ReadonlySet<string>>()
+  /** What a choice may concern, as it is known at the same moment. */
+  readonly #choices = new Map<Collection, ReadonlySet<string>>()
   #keptAtMoment = -1
 
   constructor(parts: CollectionParts) {
@@ -63,8 +69,11 @@ export class CollectionBook {
   /** Whether a collection may have condemned it: then an upload that asks is told to send it. */
   mayBeCondemned(id: string, span: Span): boolean {
     return (
-      this.#mayHaveTaken(id, span, (collection) => !this.#isUndone(collection, span)) ||
-      this.mayBeFreed(id, { start: -1 }, span)
+      this.#mayHaveTaken(
+        id,
+        span,
+        (collection) => !this.#isUndone(collection, span) && !this.#isBroughtAfter(id, collection, span),
+      ) || this.mayBeFreed(id, { start: -1 }, span)
     )
   }
 
@@ -86,6 +95,7 @@ export class CollectionBook {
   mayBeFreed(id: string, evidence: Pick<Span, 'start'>, span: Span, condemnedAfter = -1): boolean {
     return this.#collections.some(
       (freeing) =>
+        freeing.chosen === undefined &&
         freeing.start < span.end &&
         freeing.end > evidence.start &&
         this.#mayTake(id, freeing, span) &&
@@ -106,11 +116,47 @@ export class CollectionBook {
     )
   }
 
-  /** Neither a root nor a young object certainly leads to it. */
+  /** What these may lead to, and they themselves: through any text that somebody tried to give them. */
+  mayBeBelow(ids: readonly string[]): ReadonlySet<string> {
+    const { uploadsOf, childrenOf } = this.#parts
+    const reached = new Set(ids)
+    for (const id of reached)
+      for (const { texts } of uploadsOf(id)) for (const child of childrenOf(texts.get(id))) reached.add(child)
+    return reached
+  }
+
+  /** What roots that are kept throughout this span certainly lead to. */
+  rootedIn(span: Span): ReadonlySet<string> {
+    const rooted = new Set<string>()
+    const look = { ...span, graceEpochs: 0, undoEpochs: 0 }
+    for (const root of this.#parts.rootsIn(span))
+      for (const id of this.#below([root.rootId], root, look)) rooted.add(id)
+    return rooted
+  }
+
+  /** An upload that began when the collection was over brought it, and was acknowledged. */
+  #isBroughtAfter(id: string, collection: Collection, before: Span): boolean {
+    return this.#parts
+      .uploadsOf(id)
+      .some(
+        (upload) =>
+          upload.outcome === 'acknowledged' &&
+          upload.start > collection.end &&
+          upload.startMs > collection.endMs + ABANDONED_MS &&
+          upload.end < before.start &&
+          !this.#parts.isRemovedWithin(upload, before),
+      )
+  }
+
+  /** Neither a root nor a young object certainly leads to it, and if some were chosen, these may. */
   #mayTake(id: string, collection: Collection, { end }: Span): boolean {
     const moment = this.#parts.moment()
-    if (this.#keptAtMoment !== moment) this.#kept.clear()
+    if (this.#keptAtMoment !== moment) {
+      this.#kept.clear()
+      this.#choices.clear()
+    }
     this.#keptAtMoment = moment
+    if (collection.chosen !== undefined && !this.#choiceOf(collection, collection.chosen).has(id)) return false
     const until = Math.min(collection.end, end)
     const name = `${collection.start} ${until}`
     const known = this.#kept.get(name)
@@ -124,11 +170,32 @@ export class CollectionBook {
     for (const root of this.#parts.rootsIn({ ...collection, end: until }))
       for (const id of this.#below([root.rootId], root, collection)) kept.add(id)
     for (const upload of this.#parts.uploads()) {
-      if (upload.outcome !== 'acknowledged' || !this.#isYoung(upload, collection)) continue
+      if (upload.outcome !== 'acknowledged' || !this.#isYoungAndLive(upload, collection)) continue
       const own = [...upload.texts.keys()].filter((id) => isFirstOf(upload, this.#parts.uploadsOf(id)))
       for (const id of this.#below(own, upload, collection)) kept.add(id)
     }
+    for (const id of this.#keptBeside(collection)) kept.add(id)
     return kept
+  }
+
+  #choiceOf(collection: Collection, chosen: readonly string[]): ReadonlySet<string> {
+    const known = this.#choices.get(collection) ?? this.mayBeBelow(chosen)
+    this.#choices.set(collection, known)
+    return known
+  }
+
+  /** What objects certainly lead to that were live and not below the chosen ones. After other collections, nobody knows. */
+  *#keptBeside(collection: Collection): Generator<string> {
+    if (collection.chosen === undefined) return
+    if (!this.#collections.every((other) => other === collection || other.start > collection.end)) return
+    const choice = this.#choiceOf(collection, collection.chosen)
+    for (const upload of this.#parts.uploads()) {
+      if (!this.#isSafe(upload, upload, collection)) continue
+      const own = [...upload.texts.keys()].filter(
+        (id) => !choice.has(id) && isFirstOf(upload, this.#parts.uploadsOf(id)),
+      )
+      yield* this.#below(own, upload, collection)
+    }
   }
 
   /** What was kept since `since` certainly leads to these, through objects that no collection can have freed. */
@@ -151,6 +218,16 @@ export class CollectionBook {
       this.#collections.every(
         (other) =>
           other === collection || other.start > collection.start || other.end < upload.start || other.start > since.end,
+      )
+    )
+  }
+
+  /** It is young, and no collection before had less patience with it: one could have condemned it. */
+  #isYoungAndLive(upload: Upload, collection: Collection): boolean {
+    return (
+      this.#isYoung(upload, collection) &&
+      this.#collections.every(
+        (other) => other.start >= collection.start || other.end < upload.start || this.#isYoung(upload, other),
       )
     )
   }

@@ -17,7 +17,7 @@ const DISTURBANCES: readonly FaultKind[] = [
 ]
 
 /** Operations that others may keep from their work. */
-const UPKEEP: ReadonlySet<string> = new Set(['collect', 'restore', 'compact'])
+const UPKEEP: ReadonlySet<string> = new Set(['collect', 'choose', 'restore', 'compact'])
 
 /** What happened so far in the run, and at the operation that failed. */
 export interface Circumstances {

@@ -106,7 +106,7 @@ export async function restore(to: Destination): Promise<void> {
 }
 
 /** `undefined` for a project that may be empty. */
-async function unlessEmpty<T>({ oracle }: Destination, work: () => Promise<T>): Promise<T | undefined> {
+export async function unlessEmpty<T>({ oracle }: Destination, work: () => Promise<T>): Promise<T | undefined> {
   const span = oracle.begin()
   try {
     return await work()

@@ -40,6 +40,8 @@ export interface PlannedUpload extends Planned {
   readonly requests: number
   /** An older version, as the base of deltas, if the client has it. */
   readonly olderRootId?: string | undefined
+  /** The server is told the length of the body, as over HTTP. */
+  readonly isLengthKnown?: boolean
 }
 
 /** A graph, whole or without the objects that the client has of an older version. */
@@ -98,6 +100,21 @@ export interface PlannedCollection extends Planned {
   readonly isDryRun: boolean
 }
 
+/** Lists what no root reaches, and condemns some of it, with what is below that alone. */
+export interface PlannedChoice extends Planned {
+  readonly kind: 'choose'
+  /** Objects that are chosen in any case, whether or not they are listed. */
+  readonly ids: readonly string[]
+  /** Each listed object is chosen with this probability. */
+  readonly share: number
+  /** Decides which. */
+  readonly draw: number
+  readonly pageObjects: number
+  readonly topsOnly: boolean
+  readonly graceEpochs: number
+  readonly isDryRun: boolean
+}
+
 /** Undoes collections. */
 export interface PlannedRestoration extends Planned {
   readonly kind: 'restore'
@@ -139,6 +156,7 @@ export type Operation =
   | PlannedCount
   | PlannedCompaction
   | PlannedCollection
+  | PlannedChoice
   | PlannedRestoration
   | PlannedAge
   | PlannedMaintenance

@@ -1,3 +1,4 @@
+import type { UnreferencedObject } from '../object/collection.ts'
 import { CollectionBook, type CollectionParts } from './collections.ts'
 import { type ChildrenOf, childrenReader } from './models.ts'
 import type { Span, Upload } from './span.ts'
@@ -57,6 +58,11 @@ export class ProjectOracle {
     })
   }
 
+  /** Everything that anybody tried to upload. */
+  get uploads(): readonly Upload[] {
+    return this.#uploads
+  }
+
   /** Ids of everything that anybody tried to upload. */
   get ids(): readonly string[] {
     return [...this.#uploadsById.keys()]
@@ -104,9 +110,9 @@ export class ProjectOracle {
 
   /** The object was seen. Throws `Violation` if it cannot be present, or not with this text. */
   saw(id: string, text: string | undefined, span: Span): void {
-    const sources = this.#uploadsOf(id).filter((upload) => this.#mayBeThere(upload, span))
+    const sources = this.#uploadsOf(id).filter((upload) => this.mayBeThere(upload, span))
     if (sources.length === 0) throw new Violation(`${id} is there, and no upload that is left brought it`)
-    if (this.#isGone(id, span)) throw new Violation(`${id} is there again, and nobody brought it`)
+    if (this.isGone(id, span)) throw new Violation(`${id} is there again, and nobody brought it`)
     if (text !== undefined) this.#checkText(id, text, span, sources)
     const seen = this.#sightings.get(id) ?? []
     this.#sightings.set(id, seen)
@@ -129,6 +135,15 @@ export class ProjectOracle {
   /** The object was reported as not held: it is absent, or condemned. Throws `Violation` if it must be live. */
   sawNotHeld(id: string, span: Span): void {
     if (!this.collections.mayBeCondemned(id, span)) this.sawNot(id, span)
+  }
+
+  /** The object was listed as one that no root leads to. Throws `Violation` if a root does, or it cannot be so. */
+  sawUnreferenced({ id, state }: Pick<UnreferencedObject, 'id' | 'state'>, span: Span): void {
+    this.saw(id, undefined, span)
+    if (state === 'condemned' && !this.collections.mayBeCondemned(id, span))
+      throw new Violation(`${id} is listed as condemned, and nobody can have condemned it`)
+    if (this.collections.rootedIn(span).has(id))
+      throw new Violation(`${id} is listed as unreferenced, though a root leads to it`)
   }
 
   /** How often somebody tried to remove the project. */
@@ -223,7 +238,7 @@ export class ProjectOracle {
   }
 
   /** Whether the object was absent before, and every upload that brings it had been acknowledged by then. */
-  #isGone(id: string, span: Span): boolean {
+  isGone(id: string, span: Span): boolean {
     const absences = this.#absences.get(id) ?? []
     if (absences.length === 0) return false
     const brought = this.#uploadsOf(id).filter(({ outcome, start }) => outcome !== 'refused' && start < span.end)
@@ -237,7 +252,7 @@ export class ProjectOracle {
   /** From the first moment at which all of these can have been there. */
   #momentOf(texts: ReadonlyMap<string, string>, span: Span): Span {
     const firstStart = (id: string): number =>
-      this.#uploadsOf(id).find((upload) => this.#mayBeThere(upload, span))?.start ?? Infinity
+      this.#uploadsOf(id).find((upload) => this.mayBeThere(upload, span))?.start ?? Infinity
     return { ...span, start: Math.max(span.start, ...[...texts.keys()].map(firstStart)) }
   }
 
@@ -245,7 +260,8 @@ export class ProjectOracle {
     return this.#uploadsById.get(id) ?? []
   }
 
-  #mayBeThere(upload: Upload, span: Span): boolean {
+  /** Whether the upload was not refused, and may not be removed. */
+  mayBeThere(upload: Upload, span: Span): boolean {
     return upload.outcome !== 'refused' && upload.start <= span.end && !this.isCertainlyRemoved(upload, span)
   }
 

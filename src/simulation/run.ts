@@ -1,13 +1,15 @@
 import { AtRest } from './at-rest.ts'
+import { choose } from './choosing.ts'
 import type { Destination } from './client.ts'
 import { codeOf, wordsOf } from './expectations.ts'
 import type { FaultKind } from './faults.ts'
 import { collect, compact, exportAll, pin, restore, unpin } from './keeper.ts'
 import { Maintenance } from './maintenance.ts'
-import type { Operation, PlannedUpload, ServedOperation } from './operations.ts'
-import { type ProjectOracle, Violation } from './oracle.ts'
+import type { Operation, ServedOperation } from './operations.ts'
+import { Violation } from './oracle.ts'
 import { runPhase } from './phase.ts'
 import type { ServerLife, SimulatedServer } from './server.ts'
+import { upload } from './uploading.ts'
 import { type Plan, World } from './world.ts'
 
 /** The outcome of a run. */
@@ -40,8 +42,6 @@ const MADE_UP_MS = 180_000
 const CRASHED = new Error('the server crashed')
 /** The server sleeps, and its client has gone. */
 const GIVEN_UP = new Error('the client has gone')
-/** An upload that is answered so has left nothing. */
-const NOTHING_KEPT: ReadonlySet<string> = new Set(['project_removed', 'base_mismatch'])
 
 /** Makes the run that the plan and its seed decide, to its end or to the first violation. */
 export async function run(plan: Plan): Promise<RunResult> {
@@ -163,44 +163,18 @@ class Run {
   }
 
   #act(operation: ServedOperation, to: Destination): Promise<unknown> {
-    if (operation.kind === 'upload') return this.#upload(operation, to)
+    if (operation.kind === 'upload') return upload(operation, to, this.#world.client)
     if (operation.kind === 'remove') return this.#remove(to)
     if (operation.kind === 'download') return this.#world.client.download(operation, to)
     if (operation.kind === 'pin') return pin(operation, to)
     if (operation.kind === 'unpin') return unpin(operation, to)
     if (operation.kind === 'export') return exportAll(to, operation.pageBytes, this.#world.clients)
     if (operation.kind === 'collect') return collect(operation, to)
+    if (operation.kind === 'choose') return choose(operation, to)
     if (operation.kind === 'restore') return restore(to)
     if (operation.kind === 'compact') return compact(operation, to)
     if (operation.kind === 'usage') return to.life.context.usage(operation.projectId, to.signal)
     return this.#world.client.lookUp(operation, to)
-  }
-
-  async #upload(operation: PlannedUpload, to: Destination): Promise<void> {
-    const { objects, requests } = operation
-    const size = Math.ceil(objects.length / requests)
-    for (let first = 0; first < objects.length; first += size)
-      await this.#uploadOnce({ ...operation, objects: objects.slice(first, first + size) }, to)
-  }
-
-  async #uploadOnce(operation: PlannedUpload, to: Destination): Promise<void> {
-    const { oracle, life } = to
-    const uploads: ReturnType<ProjectOracle['beginUpload']>[] = []
-    const end = (): void => {
-      for (const upload of uploads.splice(0)) oracle.end(upload)
-    }
-    void life.over.then(end)
-    try {
-      await this.#world.client.upload(operation, to, (texts) => void uploads.push(oracle.beginUpload(texts)))
-      if (operation.isBroken && uploads.length > 0) throw new Violation('a broken body was accepted')
-      for (const upload of uploads) upload.outcome = 'acknowledged'
-    } catch (error) {
-      const isRefused = operation.isBroken || NOTHING_KEPT.has(codeOf(error) ?? '')
-      if (isRefused) for (const upload of uploads) upload.outcome = 'refused'
-      throw error
-    } finally {
-      end()
-    }
   }
 
   async #remove({ project, oracle, life }: Destination): Promise<void> {

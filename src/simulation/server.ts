@@ -1,6 +1,6 @@
 import { openAccess } from '../access/open.ts'
 import { emit } from '../emit/emit.ts'
-import type { ClosureSelector } from '../object/graph-store.ts'
+import type { ClosureSelector, ProjectQuota } from '../object/graph-store.ts'
 import type { GraphRoot } from '../object/roots.ts'
 import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import type { ObjectService } from '../service/object-service.ts'
@@ -21,6 +21,9 @@ export interface Connection extends Required<Pick<StorageBackend, 'records' | 'b
   sever(): void
 }
 
+/** What a project may hold at the moment. */
+export type QuotaOf = (projectId: string) => ProjectQuota | undefined
+
 export type ServerParts = Pick<ConnectionParts, 'scheduler' | 'faults'> & {
   readonly random: Random
   readonly name: string
@@ -28,6 +31,8 @@ export type ServerParts = Pick<ConnectionParts, 'scheduler' | 'faults'> & {
   readonly connect: (parts: ConnectionParts, over: Promise<void>) => Connection
   /** The versions of a project, which its host keeps. */
   readonly rootsOf: (projectId: string) => readonly GraphRoot[]
+  /** What each project may hold; no bounds by default. */
+  readonly quotaOf?: QuotaOf | undefined
   /** Called when a fault kills every process. */
   readonly onPowerLoss: () => void
   /** Further extensions of the service of a process; none by default. */
@@ -110,7 +115,7 @@ export class SimulatedServer {
   }
 
   #start(): ServerLife & { readonly end: () => void } {
-    const { scheduler, faults, random, connect, onPowerLoss, onError, rootsOf, extensionsOf } = this.#parts
+    const { scheduler, faults, random, connect, onPowerLoss, onError, rootsOf, quotaOf, extensionsOf } = this.#parts
     const process = new SimulatedProcess(
       `${this.name}.${++this.#starts}`,
       scheduler,
@@ -135,6 +140,7 @@ export class SimulatedServer {
       backend,
       access: openAccess(),
       environment: process,
+      ...(quotaOf === undefined ? {} : { quota: quotaOf }),
       logger: { error: (fields) => onError((fields as { readonly err: unknown }).err) },
       extensions: [
         {

@@ -58,7 +58,7 @@ interface Chosen {
 export function planOf({ seed, faultKinds = FAULT_KINDS, backend, ...chosen }: SimulationOptions): Chosen {
   const random = new Random(seed)
   const drawn = random.fork('servers').pick([1, 1, 2, 3])
-  const { models, operations, isUndisturbed } = planOperations(random.fork('operations'), drawn)
+  const { models, operations, quotas, isUndisturbed } = planOperations(random.fork('operations'), drawn)
   const planned = planFaults(
     random.fork('faults'),
     isUndisturbed ? [] : faultKinds,
@@ -70,6 +70,7 @@ export function planOf({ seed, faultKinds = FAULT_KINDS, backend, ...chosen }: S
     seed,
     servers: chosen.servers ?? drawn,
     models,
+    quotas,
     operations: left.flatMap((index): Operation[] => operations.slice(index, index + 1)),
     faults: faults
       .flatMap((at): Fault[] => planned.slice(at, at + 1))

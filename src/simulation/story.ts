@@ -1,5 +1,7 @@
+import type { ProjectQuota } from '../object/graph-store.ts'
 import { plannedObject, type PlannedModel, type PlannedObject, type PlannedVersion } from './models.ts'
 import type {
+  PlannedChoice,
   PlannedCollection,
   PlannedCompaction,
   PlannedDownload,
@@ -24,6 +26,8 @@ export interface Story {
   readonly steps: readonly StoryStep[]
   /** Whether everything else comes before. */
   readonly isLast: boolean
+  /** What its project may hold. */
+  readonly quota: ProjectQuota | undefined
 }
 
 /** More claims than are looked up one by one: the plan of such a root is stored. */
@@ -41,6 +45,7 @@ export class Teller {
   readonly #steps: StoryStep[] = []
   readonly #roots: string[] = []
   #isLast = false
+  #quota: ProjectQuota | undefined
   #server: number | undefined
 
   constructor(random: Random, projectId: string, name: string) {
@@ -51,17 +56,18 @@ export class Teller {
 
   get story(): Story {
     const versions = this.#roots.map((rootId): PlannedVersion => ({ rootId, objects: this.#objects }))
-    return { model: { projectId: this.#projectId, versions }, steps: this.#steps, isLast: this.#isLast }
+    const model = { projectId: this.#projectId, versions }
+    return { model, steps: this.#steps, isLast: this.#isLast, quota: this.#quota }
   }
 
   object(
     name: string,
-    content: { readonly isLarge?: boolean; readonly children?: readonly PlannedObject[] } = {},
+    content: { readonly isLarge?: boolean; readonly text?: string; readonly children?: readonly PlannedObject[] } = {},
   ): PlannedObject {
-    const { isLarge = false, children = [] } = content
+    const { isLarge = false, text = name, children = [] } = content
     const id = this.#idOf(name)
-    const text = isLarge ? Buffer.from(this.random.fork(id).bytes(LARGE_TEXT_BYTES)).toString('base64') : name
-    return this.#known(plannedObject(id, { text, children: children.map((child) => child.id) }))
+    const large = isLarge ? Buffer.from(this.random.fork(id).bytes(LARGE_TEXT_BYTES)).toString('base64') : text
+    return this.#known(plannedObject(id, { text: large, children: children.map((child) => child.id) }))
   }
 
   /** A root whose claims nobody holds, except for these. */
@@ -75,6 +81,11 @@ export class Teller {
   /** What follows is asked of this server, as far as there are so many, or again of one that is drawn. */
   on(server: number | undefined): void {
     this.#server = server
+  }
+
+  /** The project of the story may not hold more. */
+  mayHold(quota: ProjectQuota): void {
+    this.#quota = quota
   }
 
   /** Everything else comes before. */
@@ -114,6 +125,22 @@ export class Teller {
   collect(graceEpochs: number, undoEpochs = 1, gapMs = 0, more: Partial<PlannedCollection> = {}): void {
     const terms = { graceEpochs, undoEpochs, isDryRun: false }
     this.#add({ kind: 'collect', projectId: this.#projectId, ...terms, ...more }, gapMs)
+  }
+
+  /** Chooses these, and of the objects that no root leads to each with the probability `share`. */
+  choose(objects: readonly PlannedObject[], more: Partial<PlannedChoice> = {}, gapMs = 0): void {
+    const ids = objects.map(({ id }) => id)
+    const list = { share: 0, draw: this.random.below(1_000_000), pageObjects: 100, topsOnly: false }
+    const terms = { graceEpochs: 1, isDryRun: false }
+    this.#add({ kind: 'choose', projectId: this.#projectId, ids, ...list, ...terms, ...more }, gapMs)
+  }
+
+  restore(gapMs = 0): void {
+    this.#add({ kind: 'restore', projectId: this.#projectId }, gapMs)
+  }
+
+  unpin(gapMs = 0): void {
+    this.#add({ kind: 'unpin', projectId: this.#projectId, draw: 0 }, gapMs)
   }
 
   compact(gapMs = 0, more: Partial<PlannedCompaction> = {}): void {

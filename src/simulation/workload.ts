@@ -1,7 +1,10 @@
+import type { ProjectQuota } from '../object/graph-store.ts'
+import { amountOf } from './amounts.ts'
 import { conflicting, planModel, type PlannedModel, type PlannedObject, type PlannedVersion } from './models.ts'
 import type { Operation, PlannedUpload, Unplaced } from './operations.ts'
 import type { Random } from './random.ts'
 import { planStory } from './stories.ts'
+import { planSpaceStory } from './stories-space.ts'
 
 /** What comes last comes so many places behind the last version. */
 const PLACES_BEHIND = 20
@@ -10,18 +13,25 @@ const STORY_ALONE_SHARE = 0.15
 const STORY_SHARE = 0.3
 /** The share of stories by themselves in which nothing else goes wrong. */
 const UNDISTURBED_SHARE = 0.7
+/** The share of runs that tell a story of quotas or chosen objects, and of the others that have either. */
+const SPACE_STORY_SHARE = 0.06
+const QUOTA_SHARE = 0.1
+const CHOICES_SHARE = 0.12
 
 /** Who does what in one run. */
 interface Workload {
   readonly models: readonly PlannedModel[]
   readonly operations: readonly Operation[]
+  /** What projects may hold. */
+  readonly quotas: ReadonlyMap<string, ProjectQuota>
   /** Nothing goes wrong but what the operations themselves bring about. */
   readonly isUndisturbed: boolean
 }
 
 /** The actions of clients in one run. */
 export function planOperations(random: Random, servers: number): Workload {
-  if (random.fork('alone').chance(STORY_ALONE_SHARE)) return storyAlone(random, servers)
+  if (random.fork('space').chance(SPACE_STORY_SHARE)) return storyAlone(random, servers, planSpaceStory)
+  if (random.fork('alone').chance(STORY_ALONE_SHARE)) return storyAlone(random, servers, planStory)
   const projects = random.chance(0.8) ? ['p'] : ['p', 'q']
   const models = Array.from({ length: random.between(1, 3) }, (_, at) =>
     planModel(random.fork(`model ${at}`), random.pick(projects), `m${at}`),
@@ -44,6 +54,7 @@ export function planOperations(random: Random, servers: number): Workload {
       placed.push({ place: anywhere(), operation: countOf(random, random.pick(models)) })
   if (random.chance(0.35)) placed.push(...compactionsOf(random, models, last))
   if (random.chance(0.35)) placed.push(...collectionsOf(random, models, last))
+  if (random.fork('choices').chance(CHOICES_SHARE)) placed.push(...choicesOf(random.fork('choice'), models, last))
   if (random.chance(0.08)) placed.push({ place: anywhere(), operation: maintenanceOf(random, projects[0]) })
   if (random.chance(STORY_SHARE)) {
     const { model, steps, isLast } = planStory(random.fork('story'), random.pick(projects), servers)
@@ -52,14 +63,46 @@ export function planOperations(random: Random, servers: number): Workload {
     models.push(model)
   }
   const unplaced = placed.sort((one, other) => one.place - other.place)
-  return { models, operations: timed(random, unplaced, servers), isUndisturbed: false }
+  const quotas = quotasOf(random.fork('quotas'), models)
+  const operations = timed(random, unplaced, servers)
+  return { models, operations: withLengths(random.fork('lengths'), operations, quotas), quotas, isUndisturbed: false }
 }
 
 /** A story by itself, so that nothing else keeps it from what it leads to. */
-function storyAlone(random: Random, servers: number): Workload {
-  const { model, steps } = planStory(random.fork('story'), 'p', servers)
+function storyAlone(random: Random, servers: number, plan: typeof planStory): Workload {
+  const { model, steps, quota } = plan(random.fork('story'), 'p', servers)
   const isUndisturbed = random.chance(UNDISTURBED_SHARE)
-  return { models: [model], operations: timed(random, steps, servers), isUndisturbed }
+  const quotas = new Map(quota === undefined ? [] : [[model.projectId, quota]])
+  return { models: [model], operations: timed(random, steps, servers), quotas, isUndisturbed }
+}
+
+/** In some runs one project may hold less than what comes, or little more. */
+function quotasOf(random: Random, models: readonly PlannedModel[]): ReadonlyMap<string, ProjectQuota> {
+  if (!random.chance(QUOTA_SHARE)) return new Map()
+  const { projectId } = random.pick(models)
+  const versions = models.flatMap((model) => (model.projectId === projectId ? model.versions : []))
+  const texts = new Map(versions.flatMap(({ objects }) => objects.map(({ id, json }) => [id, json])))
+  const { objects, jsonBytes } = amountOf(texts)
+  const part = (all: number): number => Math.ceil((all * random.between(3, 13)) / 10)
+  const counts = random.pick(['objects', 'bytes', 'both'])
+  const quota = {
+    ...(counts === 'bytes' ? {} : { objectsMax: part(objects) }),
+    ...(counts === 'objects' ? {} : { jsonBytesMax: part(jsonBytes) }),
+  }
+  return new Map([[projectId, quota]])
+}
+
+/** Half of the uploads to a project with a quota say how long they are. */
+function withLengths(
+  random: Random,
+  operations: readonly Operation[],
+  quotas: Workload['quotas'],
+): readonly Operation[] {
+  return operations.map((operation) =>
+    operation.kind === 'upload' && quotas.has(operation.projectId) && random.chance(0.5)
+      ? { ...operation, isLengthKnown: true }
+      : operation,
+  )
 }
 
 /** The operations in their order, each in its time and at its server. */
@@ -200,6 +243,48 @@ function collectionsOf(random: Random, models: readonly PlannedModel[], last: nu
     if (random.chance(0.4)) for (const upload of uploadsOf(random, model, random.pick(versions), 0)) add(upload)
   }
   return placed
+}
+
+/** Somebody lists what no root leads to, and condemns some of it; now and then that comes again, or is freed. */
+function choicesOf(random: Random, models: readonly PlannedModel[], last: number): Placed[] {
+  const model = random.pick(models)
+  const { projectId, versions } = model
+  const placed: Placed[] = []
+  let place = random.below(last + 2)
+  const add = (operation: Unplaced): void => void placed.push({ place, operation })
+  if (random.chance(0.5)) add({ kind: 'pin', projectId, rootId: random.pick(versions).rootId })
+  for (let left = random.between(1, 3); left > 0; left--) {
+    place += random.chance(0.5) ? 0.1 : random.between(0, 3)
+    if (random.chance(0.7)) add({ kind: 'age', projectId, epochs: random.pick([1, 2, 4]) })
+    const { objects } = random.pick(versions)
+    const known = objects.map(({ id }) => id)
+    add(choiceOf(random, projectId, random.chance(0.5) ? known.filter(() => random.chance(0.2)).slice(0, 900) : []))
+    if (random.chance(0.5)) add({ kind: 'has', projectId, ids: known })
+    if (random.chance(0.2)) add({ kind: 'restore', projectId })
+    if (random.chance(0.4)) for (const upload of uploadsOf(random, model, random.pick(versions), 0)) add(upload)
+    if (random.chance(0.2)) add(keepingOf(random, model))
+    if (random.chance(0.4)) {
+      place += 0.1
+      add({ kind: 'age', projectId, epochs: random.pick([2, 4, 150]) })
+      add({ kind: 'collect', projectId, graceEpochs: random.between(1, 8), undoEpochs: 1, isDryRun: false })
+      add({ kind: 'list', projectId, ids: known })
+    }
+  }
+  return placed
+}
+
+function choiceOf(random: Random, projectId: string, ids: readonly string[]): Unplaced {
+  return {
+    kind: 'choose',
+    projectId,
+    ids,
+    share: random.pick([0, 0.3, 1]),
+    draw: random.below(1_000_000),
+    pageObjects: random.pick([2, 1_000]),
+    topsOnly: random.chance(0.4),
+    graceEpochs: random.between(1, 2),
+    isDryRun: random.chance(0.1),
+  }
 }
 
 /** Packs are merged, perhaps again when the merged ones are old enough for it. */

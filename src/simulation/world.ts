@@ -1,4 +1,5 @@
 import { asGuarded } from '../storage/guard.ts'
+import type { ProjectQuota } from '../object/graph-store.ts'
 import { EPOCH_MS, EpochCounter } from '../store/upkeep/epochs.ts'
 import { SimulatedBackend } from './backend.ts'
 import type { ConnectionParts } from './calls.ts'
@@ -10,6 +11,7 @@ import type { Operation, ServedOperation } from './operations.ts'
 import { type OracleClock, ProjectOracle, Violation } from './oracle.ts'
 import type { Span } from './span.ts'
 import { SimulatedProcess } from './process.ts'
+import { QuotaBook } from './quota-book.ts'
 import { Random } from './random.ts'
 import { RootBook } from './root-book.ts'
 import { type OpenBackend, ScheduledBackend, SharedBackend } from './scheduled-backend.ts'
@@ -29,6 +31,8 @@ export interface Plan {
   readonly models: readonly PlannedModel[]
   readonly operations: readonly Operation[]
   readonly faults: readonly Fault[]
+  /** What projects may hold. */
+  readonly quotas: ReadonlyMap<string, ProjectQuota>
   /** Somebody's own storage; a simulated one by default. */
   readonly openBackend: OpenBackend | undefined
 }
@@ -38,6 +42,7 @@ export interface KnownProject {
   readonly projectId: string
   readonly oracle: ProjectOracle
   readonly book: RootBook
+  readonly quota: QuotaBook | undefined
 }
 
 /** Everything of one run: the storage, the servers, the clients, and what is known about them. */
@@ -59,6 +64,8 @@ export class World {
   isReindexed = false
   /** Whether a server of the run serves on in the end, which has listed the storage a while ago. */
   hasLivedOn = false
+  /** The operator has lifted the quotas. */
+  areQuotasLifted = false
   #restarts = 0
   #violation: string | undefined
 
@@ -91,6 +98,7 @@ export class World {
       random: this.random.fork(name),
       connect: (parts, over) => this.#connect(parts, over, storage),
       rootsOf: () => [],
+      quotaOf: this.plan.quotas.size === 0 || storage !== undefined ? undefined : (id) => this.#quotaOf(id),
       onPowerLoss: () => this.servers.forEach((server) => server.crash()),
       onError: (error) => {
         if (!this.isExpected(error, undefined, true)) this.broken(error)
@@ -185,18 +193,24 @@ export class World {
     if (known !== undefined) return known
     const oracle: ProjectOracle = new ProjectOracle(this.#clock, (span) => book.certain(span))
     const book = new RootBook(oracle)
-    const project = { projectId, oracle, book }
+    const quota = this.plan.quotas.get(projectId)
+    const isExact = (): boolean => !this.isReindexed && !this.faults.fired.has('flip')
+    const project = { projectId, oracle, book, quota: quota && new QuotaBook(quota, oracle, isExact) }
     this.projects.set(projectId, project)
     return project
   }
 
-  destination(life: ServerLife, { projectId, oracle, book }: KnownProject, signal: AbortSignal): Destination {
-    return { life, projectId, oracle, book, project: life.service.project(projectId), signal }
+  destination(life: ServerLife, known: KnownProject, signal: AbortSignal): Destination {
+    return { ...known, life, project: life.service.project(known.projectId), signal }
   }
 
   /** Resolves when somebody's own storage is closed. */
   async closed(): Promise<void> {
     await this.#shared?.closed()
+  }
+
+  #quotaOf(projectId: string): ProjectQuota | undefined {
+    return this.areQuotasLifted ? undefined : this.plan.quotas.get(projectId)
   }
 
   #epochsMax(from: Span, to: Span): number {

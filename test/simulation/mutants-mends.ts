@@ -215,4 +215,10 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
       ],
     ],
   },
+  {
+    name: 'a list of unreferenced objects is used again whatever becomes visible',
+    fault: 'a list that was made while an upload was on its way named its objects for good, though a pin led to them',
+    path: 'src/store/collect/unreferenced.ts',
+    replace: [['const listing = pending.size > 0 ? await list()', 'const listing = pending.size < 0 ? await list()']],
+  },
 ]

@@ -14,6 +14,8 @@ const FOUND_SOON: readonly string[] = [
   'young objects hold nothing below them',
   'a pack goes on owning what is condemned',
   'a merge moves no object',
+  'chosen objects go though a young object leads to them',
+  'an upload that fails keeps what it reserved',
   'the checksum of tables begins anew at an empty part',
 ]
 const SEEDS = 200
