@@ -100,7 +100,6 @@ export class UnreferencedLists {
     { reached, referred }: Listing,
     { first, epoch, signal }: { readonly first: number; readonly epoch: number; readonly signal: AbortSignal },
   ): AsyncGenerator<{ readonly ordinal: number; readonly object: UnreferencedObject }> {
-    if (record.state === 'committed') return
     const wanted = Bitmap.full(record.objects).without(reached.get(sequence) ?? Bitmap.empty(0))
     const { owned, condemned } = record
     const candidates = function* (): Generator<number> {
