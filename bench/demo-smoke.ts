@@ -4,7 +4,7 @@ import type { Annotation } from '../src/automation/index.ts'
 import type { Page, Run, RunDetails, Version } from '../src/automation-server/index.ts'
 import { askAutomation, type DemoAutomations } from './demo-automation.ts'
 import type { ModelObject } from './model/building.ts'
-import type { RunningServer } from './server.ts'
+import type { RunningServer } from './server-process.ts'
 import type { Target } from './upload.ts'
 
 /* What `npm start -- --smoke` tries of automation: the link signs a browser in, and each function runs to its end over HTTP and did what it is for. */

@@ -8,7 +8,8 @@ import { type DemoModel, type DemoRequest, demoRequests } from './demo-requests.
 import { tryAutomations, trySignIn } from './demo-smoke.ts'
 import { building, type ModelObject } from './model/building.ts'
 import { REPOSITORY } from './repository.ts'
-import { build, buildFunctions, exitOnSignals, issueToken, type RunningServer, startServer } from './server.ts'
+import { build, buildFunctions, exitOnSignals, issueToken, startServer } from './server.ts'
+import type { RunningServer } from './server-process.ts'
 import { type Target, uploadModel } from './upload.ts'
 
 /*

@@ -9,7 +9,8 @@ import { download } from './download.ts'
 import { MB, printRows, round, type Row } from './measure.ts'
 import { building } from './model/building.ts'
 import { countOf, orUsage, readOptions } from './options.ts'
-import { build, exitOnSignals, issueToken, peakResidentBytes, type RunningServer, startServer } from './server.ts'
+import { build, exitOnSignals, issueToken, peakResidentBytes, startServer } from './server.ts'
+import type { RunningServer } from './server-process.ts'
 import { postBatch, type Target, type UploadReport, uploadModel } from './upload.ts'
 
 /*

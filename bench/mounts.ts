@@ -26,6 +26,7 @@ const ADDED_MAX = 0.05
 /** Standard deviations that 95 in 100 of a normal distribution are within. */
 const DEVIATIONS = 1.96
 const UPLOAD_BYTES = 1_000_000
+const START_TIMEOUT_MS = 120_000
 const ANSWER_TIMEOUT_MS = 20_000
 const PROJECT = 'bench'
 const PLAIN = 'http'
@@ -177,8 +178,13 @@ const hasMount = (name: string): boolean => name !== CONTROL && !name.startsWith
 const prefixOf = (name: string): string => (name === PLAIN || name === CONTROL ? '' : PREFIX)
 
 const child = fork(new URL('./mounts-server.ts', import.meta.url))
-child.once('exit', (_code, signal) => signal !== null && process.exit(1))
-const [ports] = (await once(child, 'message')) as [readonly (readonly [string, number])[]]
+child.once('exit', (code, signal) => {
+  console.error(`the hosts ended with ${signal ?? `code ${code}`}`)
+  process.exit(1)
+})
+const [ports] = (await once(child, 'message', { signal: AbortSignal.timeout(START_TIMEOUT_MS) })) as [
+  readonly (readonly [string, number])[],
+]
 const plainPort = new Map(ports).get(PLAIN) as number
 for (const [name, port] of ports) {
   const prefix = prefixOf(name)
@@ -199,4 +205,4 @@ for (const workload of WORKLOADS) {
   }
   printRows(`${workload.name}, ${workload.pairs * FACTOR} pairs`, rows)
 }
-child.disconnect()
+child.removeAllListeners('exit').disconnect()

@@ -29,7 +29,12 @@ export async function startNginx(parent: string): Promise<FileServer | undefined
     stdio: 'inherit',
   })
   process.once('exit', () => child.kill())
-  await untilListening(port)
+  try {
+    await untilListening(port)
+  } catch (error) {
+    child.kill('SIGKILL')
+    throw error
+  }
   const stop = async (): Promise<void> => {
     const ended = once(child, 'exit')
     child.kill('SIGQUIT')

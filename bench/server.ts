@@ -1,34 +1,15 @@
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { REPOSITORY } from './repository.ts'
+import { type RunningServer, serverOf } from './server-process.ts'
 
 const COMMAND = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
 const COMPILER = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
-const START_TIMEOUT_MS = 120_000
 /** The unit of `/proc/<pid>/stat`, on every Linux that Node runs on. */
 const CLOCK_TICKS_PER_SECOND = 100
 const run = promisify(execFile)
-
-/** The line that `stowage serve --json` prints. */
-interface ServerLine {
-  readonly url: string
-  readonly pid: number
-  readonly pagesUrl?: string
-  readonly metricsUrl?: string
-  /** Signs a browser in, once and within five minutes; only for a server that was started with a token. */
-  readonly signInUrl?: string
-}
-
-export interface RunningServer extends ServerLine {
-  /** Resolves with the exit code once the server has ended, for whatever reason. */
-  readonly ended: Promise<number | null>
-  /** Ends the server as Ctrl-C does and waits for it. */
-  stop(): Promise<void>
-}
 
 /** Compiles the package and copies the assets of its pages, as `npm run build` does. */
 export function build(): void {
@@ -62,21 +43,7 @@ export async function startServer(
     detached: true,
     env: { ...process.env, STOWAGE_TOKEN: token },
   })
-  const endWithThisProcess = (): boolean => child.kill('SIGTERM')
-  process.once('exit', endWithThisProcess)
-  const ended = once(child, 'exit').then(([code]) => {
-    process.off('exit', endWithThisProcess)
-    return code as number | null
-  })
-  const line = await firstLine(child, ended)
-  return {
-    ...line,
-    ended,
-    stop: async () => {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
+  return await serverOf(child)
 }
 
 /** Makes Ctrl-C an exit like any other, so that child processes end too. */
@@ -110,18 +77,4 @@ export function cpuSeconds(pid: number): number {
 export function peakResidentBytes(pid: number): number {
   const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
   return Number(kibibytes) * 1_024
-}
-
-async function firstLine(child: ChildProcess, ended: Promise<number | null>): Promise<ServerLine> {
-  if (child.stdout === null) throw new TypeError('the server was started without a pipe')
-  const lines = createInterface({ input: child.stdout })
-  const early = ended.then((code) => {
-    throw new Error(`the server ended with code ${code} before it listened`)
-  })
-  const [line] = (await Promise.race([
-    once(lines, 'line', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }),
-    early,
-  ])) as [string]
-  early.catch(() => undefined)
-  return JSON.parse(line) as ServerLine
 }

@@ -1,15 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { collectDefaultMetrics, register } from 'prom-client'
 import { storedAccess } from '../../src/access/token-store.ts'
 import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import { createObjectService, type StorageBackend } from '../../src/index.ts'
-import type { RunningServer } from '../server.ts'
+import { type RunningServer, serverOf } from '../server-process.ts'
 
 /** The module of a backend of the user's. */
 interface BackendModule {
@@ -24,28 +23,7 @@ export async function startBackendHost(dataFolder: string, module: string): Prom
     [...process.execArgv, fileURLToPath(import.meta.url), 'backend-host', dataFolder, resolve(module)],
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, UV_THREADPOOL_SIZE: '8' } },
   )
-  const kill = (): boolean => child.kill()
-  process.once('exit', kill)
-  const ended = once(child, 'exit').then(([code]) => {
-    process.off('exit', kill)
-    return code as number | null
-  })
-  const line = await firstLine(child, ended)
-  const stop = async (): Promise<void> => {
-    child.kill()
-    await ended
-  }
-  return { ...line, ended, stop }
-}
-
-async function firstLine(
-  child: ChildProcess,
-  ended: Promise<number | null>,
-): Promise<Pick<RunningServer, 'url' | 'pid' | 'metricsUrl'>> {
-  if (child.stdout === null) throw new TypeError('the host was started without a pipe')
-  const line = await Promise.race([once(createInterface({ input: child.stdout }), 'line'), ended])
-  if (!Array.isArray(line)) throw new Error(`the host of the backend ended with code ${line}`)
-  return JSON.parse(String(line[0])) as Pick<RunningServer, 'url' | 'pid' | 'metricsUrl'>
+  return await serverOf(child)
 }
 
 async function serve(dataFolder: string, module: string): Promise<void> {

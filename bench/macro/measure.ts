@@ -63,21 +63,12 @@ interface Work {
 export async function measure(options: MeasureOptions): Promise<Results> {
   const startedAt = new Date()
   const before = machineTime()
-  const server = await openServer(options)
-  const nginx = await startNginx(options.scratch)
-  const bench = await Bench.start({
-    server,
-    nginx,
-    scratch: options.scratch,
-    repetitions: options.repetitions ?? (options.full ? 5 : 3),
-    ...(options.extent === 'smoke' ? { durationMs: 100, settleMs: 100 } : { durationMs: 1_500, settleMs: 2_000 }),
-    attemptsMax: options.attempts ?? (options.extent === 'smoke' ? 1 : options.full ? 3 : 2),
-  })
+  const bench = await openBench(options)
   const rows: Row[] = []
   const skipped: Results['skipped'][number][] = []
   const datasets: DatasetSummary[] = []
   const gunzip: number[] = []
-  if (nginx === undefined) skipped.push({ row: 'references to nginx', reason: 'nginx is not installed' })
+  if (bench.nginx === undefined) skipped.push({ row: 'references to nginx', reason: 'nginx is not installed' })
   try {
     for (const { source, families } of workOf(options)) {
       options.say(`preparing ${source.name}`)
@@ -98,7 +89,7 @@ export async function measure(options: MeasureOptions): Promise<Results> {
     rows.push(...growthRows(rows), ...memoryRows(rows))
   } finally {
     await bench.stop()
-    await Promise.all([server.stop(), nginx?.stop()])
+    await Promise.all([bench.server.stop(), bench.nginx?.stop()])
   }
   const gunzipMbPerSecond = percentile(gunzip, 0.5)
   const use = machineUse(before, machineTime())
@@ -110,7 +101,7 @@ export async function measure(options: MeasureOptions): Promise<Results> {
     startedAt: startedAt.toISOString(),
     seconds: (Date.now() - startedAt.getTime()) / 1_000,
     mode: options.rows !== '' ? 'chosen' : options.full ? 'full' : 'short',
-    server: server.description,
+    server: bench.server.description,
     machine: {
       processor: cpus()[0]?.model ?? 'unknown processor',
       cores: availableParallelism(),
@@ -123,6 +114,28 @@ export async function measure(options: MeasureOptions): Promise<Results> {
     datasets,
     rows: absoluteCount ? rows : rows.map(withoutAbsolute),
     skipped,
+  }
+}
+
+/** The server, what it is compared with, and its clients. If one of them does not start, the others are stopped. */
+async function openBench(options: MeasureOptions): Promise<Bench> {
+  const { scratch, extent, full, attempts } = options
+  const server = await openServer(options)
+  const started: { stop(): Promise<void> }[] = [server]
+  try {
+    const nginx = await startNginx(scratch)
+    if (nginx !== undefined) started.push(nginx)
+    return await Bench.start({
+      server,
+      nginx,
+      scratch,
+      repetitions: options.repetitions ?? (full ? 5 : 3),
+      ...(extent === 'smoke' ? { durationMs: 100, settleMs: 100 } : { durationMs: 1_500, settleMs: 2_000 }),
+      attemptsMax: attempts ?? (extent === 'smoke' ? 1 : full ? 3 : 2),
+    })
+  } catch (error) {
+    await Promise.all(started.map((each) => each.stop()))
+    throw error
   }
 }
 

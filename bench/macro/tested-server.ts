@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { startBackendHost } from './backend-host.ts'
-import { issueToken, type RunningServer, startServer } from '../server.ts'
+import { issueToken, startServer } from '../server.ts'
+import type { RunningServer } from '../server-process.ts'
 
 /** The server that is measured. What it is not known for stays `undefined`, and the rows that need it are skipped. */
 export interface TestedServer {
@@ -40,8 +41,8 @@ export async function startTested(dataFolder: string, backendModule?: string): P
     backendModule === undefined
       ? await startServer(dataFolder, OPTIONS)
       : await startBackendHost(dataFolder, backendModule)
-  let running = await start()
   const token = await issueToken(dataFolder, '*')
+  let running = await start()
   return {
     description: backendModule === undefined ? 'stowage serve, default storage' : `Stowage on ${backendModule}`,
     get origin() {

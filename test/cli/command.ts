@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Ending, temporaryFolder } from '../support/folder.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 
 /** The arguments of `process.execPath` that run the command. */
 export const COMMAND: readonly string[] = [
@@ -74,8 +75,13 @@ export async function startServer(
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk
   })
-  while (!stdout.includes('\n'))
-    await Promise.race([once(child.stdout, 'data'), exit.then(async () => Promise.reject(new Error(await stderr)))])
+  const signal = AbortSignal.timeout(PATIENCE_MS)
+  while (!stdout.includes('\n') && !signal.aborted)
+    await Promise.race([
+      once(child.stdout, 'data', { signal }).catch(() => undefined),
+      exit.then(async () => Promise.reject(new Error(await stderr))),
+    ])
+  if (!stdout.includes('\n')) throw new Error(`the server printed no line within ${PATIENCE_MS} ms, only "${stdout}"`)
   return {
     child,
     line: stdout.slice(0, stdout.indexOf('\n')),

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { S3BlobsOptions } from '../../adapters/s3/index.ts'
 import { freePort } from '../../bench/free-port.ts'
+import { serverLineOf } from '../../bench/server-process.ts'
 import { type RunningServer, startServer, stowage } from '../cli/command.ts'
 import { deployFile, startProgram } from '../deploy/support.ts'
 import { type Ending, temporaryFolder } from '../support/folder.ts'
@@ -79,7 +80,9 @@ export async function startOne(
 ): Promise<ClusterServer> {
   const data = join(temporaryFolder(t), 'data')
   const running = await startServer(t, ['--data', data, ...place, '--json', ...args], env, command)
-  return { url: (JSON.parse(running.line) as { readonly url: string }).url, running }
+  const line = serverLineOf(running.line)
+  if (line === undefined) throw new Error(`the server should print its line of JSON, but printed "${running.line}"`)
+  return { url: line.url, running }
 }
 
 /** nginx in front of three servers, as the page says: each request goes to the next one. */
