@@ -2,11 +2,12 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { automationRequests, type DemoAutomations, FUNCTION_NAMES, setUpAutomations } from './demo-automation.ts'
 import { type DemoModel, type DemoRequest, demoRequests } from './demo-requests.ts'
 import { tryAutomations, trySignIn } from './demo-smoke.ts'
 import { building, type ModelObject } from './model/building.ts'
+import { readOptions } from './options.ts'
 import { REPOSITORY } from './repository.ts'
 import { build, buildFunctions, exitOnSignals, issueToken, startServer } from './server.ts'
 import type { RunningServer } from './server-process.ts'
@@ -25,12 +26,10 @@ const LINE_TIMEOUT_MS = 60_000
 const PARENT_CHECK_MS = 500
 const run = promisify(execFile)
 
-const { values: chosen } = parseArgs({
-  options: {
-    smoke: { type: 'boolean', default: false },
-    port: { type: 'string', default: '8642' },
-    data: { type: 'string', default: join(REPOSITORY, '.stowage') },
-  },
+const chosen = readOptions('npm start -- [--port N] [--data FOLDER] [--smoke]', {
+  smoke: { type: 'boolean', default: false },
+  port: { type: 'string', default: '8642' },
+  data: { type: 'string', default: join(REPOSITORY, '.stowage') },
 })
 
 try {

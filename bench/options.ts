@@ -8,7 +8,8 @@ export function orUsage<T>(usage: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\nusage: ${usage}`)
+    const message = error instanceof Error ? error.message : String(error)
+    console.error(`${message.replaceAll('\n', ' ')}\nusage: ${usage}`)
     return process.exit(USAGE_EXIT_CODE)
   }
 }
