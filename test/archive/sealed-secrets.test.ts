@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { CompactEncrypt, decodeProtectedHeader } from 'jose'
 import { exportToFile, importFiles } from '../../src/archive/index.ts'
 import { ArchiveReader } from '../../src/archive/read-archive.ts'
@@ -9,7 +9,7 @@ import { SecretOpener } from '../../src/archive/sealed-secrets.ts'
 import { recipientKey } from '../../src/archive/server/recipient-key.ts'
 import { inProcess } from '../automation-server/support.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { PROJECT, type Site, site } from './support.ts'
+import { PROJECT, SECRETS, site, withSecret } from './support.ts'
 
 interface KeyPair {
   readonly publicKey: string
@@ -25,19 +25,6 @@ function asPem({ publicKey, privateKey }: { readonly publicKey: KeyObject; reado
 
 const RECIPIENT = asPem(generateKeyPairSync('x25519'))
 const OTHER = asPem(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
-const SECRETS = { apiKey: 'open sesame \u2028 ü' }
-
-/** A server whose automation has a secret. */
-async function withSecret(t: TestContext, recipients: readonly string[]): Promise<Site & { readonly id: string }> {
-  const source = site(t, undefined, undefined, { secretRecipients: recipients })
-  await source.project.upload([{ id: 'root' }])
-  const house = source.extension.project(PROJECT)
-  const { id: modelId } = await house.models.create({ name: 'House' })
-  await house.versions.create(modelId, { rootObjectId: 'root', message: '' })
-  const inputs = { tolerance: 1, ...SECRETS }
-  const wanted = { name: 'Secret', functionId: 'checker', modelId, inputs, trigger: 'manual' } as const
-  return { ...source, id: (await house.automations.create(wanted)).id }
-}
 
 /** The member `secrets` of the automations in an archive. */
 async function sealedIn(path: string): Promise<unknown[]> {

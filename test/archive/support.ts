@@ -62,6 +62,23 @@ export function site(
   return { backend, service, extension, address, project: createClient(address).project(PROJECT) }
 }
 
+export const SECRETS = { apiKey: 'open sesame \u2028 ü' }
+
+/** A server whose automation has a secret. */
+export async function withSecret(
+  t: TestContext,
+  recipients: readonly string[],
+): Promise<Site & { readonly id: string }> {
+  const source = site(t, undefined, undefined, { secretRecipients: recipients })
+  await source.project.upload([{ id: 'root' }])
+  const house = source.extension.project(PROJECT)
+  const { id: modelId } = await house.models.create({ name: 'House' })
+  await house.versions.create(modelId, { rootObjectId: 'root', message: '' })
+  const inputs = { tolerance: 1, ...SECRETS }
+  const wanted = { name: 'Secret', functionId: 'checker', modelId, inputs, trigger: 'manual' } as const
+  return { ...source, id: (await house.automations.create(wanted)).id }
+}
+
 /** What a furnished project holds. */
 export interface Furnished {
   readonly models: readonly Model[]

@@ -6,8 +6,11 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { exportToFile } from '../../src/archive/index.ts'
+import { withSecret } from '../archive/support.ts'
 import { COMMAND, newDataFolder, startServer, stowage } from '../cli/command.ts'
 import { blocksOf } from '../docs/blocks.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { buildModel, jsonArray } from '../support/model.ts'
 
 const run = promisify(execFile)
@@ -19,16 +22,24 @@ function linesOf(option: string): string {
   return lines.filter((line) => line.startsWith('stowage ') && line.includes(option)).join('\n')
 }
 
+function keyPair(): { readonly publicKey: string; readonly privateKey: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('x25519')
+  return {
+    publicKey: publicKey.export({ format: 'pem', type: 'spki' }).toString(),
+    privateKey: privateKey.export({ format: 'pem', type: 'pkcs8' }).toString(),
+  }
+}
+
 const model = buildModel({ objects: 200, seed: 3 })
 
 test('the commands of the archive page move a project and report their work', async (t) => {
   const data = newDataFolder(t)
   const folder = dirname(data)
   // The keys of the page, as `openssl` makes them.
-  const { publicKey, privateKey } = generateKeyPairSync('x25519')
+  const { publicKey, privateKey } = keyPair()
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, 'secrets.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }))
-  writeFileSync(join(folder, 'secrets-public.pem'), publicKey.export({ format: 'pem', type: 'spki' }))
+  writeFileSync(join(folder, 'secrets.pem'), privateKey)
+  writeFileSync(join(folder, 'secrets-public.pem'), publicKey)
   const recipient = ['--secret-recipient', join(folder, 'secrets-public.pem')]
   const server = await startServer(t, ['--data', data, '--json', ...recipient])
   const { url } = JSON.parse(server.line) as { url: string }
@@ -80,4 +91,35 @@ test('the commands of the archive page move a project and report their work', as
     await readFile(join(folder, 'manifest.json'), 'utf8'),
     await readFile(join(folder, 'first.json'), 'utf8'),
   )
+})
+
+test('an import names the automations that it disables because their secrets were left out', async (t) => {
+  const folder = temporaryFolder(t)
+  const [archive, keyFile] = [join(folder, 'house.tar'), join(folder, 'secrets.pem')]
+  const { publicKey, privateKey } = keyPair()
+  writeFileSync(keyFile, privateKey)
+  const source = await withSecret(t, [publicKey])
+  await exportToFile(source.address, archive, { sealSecretsFor: publicKey })
+  const data = join(folder, 'data')
+  const server = await startServer(t, ['--data', data, '--json'])
+  const { url } = JSON.parse(server.line) as { url: string }
+  const { stdout: token } = await stowage(['token', '--data', data, '--project', '*', '--access', 'write'])
+  const env = { STOWAGE_URL: url, STOWAGE_TOKEN: token.trim() }
+  const imported = (project: string, ...options: string[]): ReturnType<typeof stowage> =>
+    stowage(['import', archive, '--project', project, '--quiet', ...options], env)
+
+  const without = await imported('without')
+  assert.equal(without.code, 0, without.stderr)
+  const note = /^stowage: 1 automation disabled, because secrets were left out\. .*automations\/<id>: (.*)$/m.exec(
+    without.stderr,
+  )
+  assert.equal(note?.[1], source.id)
+  assert.match(note[0], /choose "Active" on the page of each, .* PATCH api\/v1\/projects\/without\/automations/)
+  const asJson = await imported('json', '--json')
+  assert.match(asJson.stderr, /1 automation disabled/)
+  assert.deepEqual((JSON.parse(asJson.stdout) as { disabledAutomations: unknown }).disabledAutomations, [source.id])
+  const withKey = await imported('with', '--secrets-key', keyFile)
+  assert.equal(withKey.code, 0, withKey.stderr)
+  assert.match(withKey.stderr, /^stowage: imported 1 object, /m)
+  assert.doesNotMatch(withKey.stderr, /disabled/)
 })
