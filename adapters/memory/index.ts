@@ -5,7 +5,6 @@ import type {
   CallOptions,
   Change,
   CommitResult,
-  Conflict,
   Entry,
   RangeBounds,
   RecordStore,
@@ -14,7 +13,7 @@ import type {
 import type { BlobDriver, OpenedBlobs, OpenedRecords, RecordDriver } from '../../src/storage/driver.ts'
 import { guardedBackend, guardedBlobs, guardedRecords } from '../../src/storage/guard.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
-import { OrderedMap } from './ordered-map.ts'
+import { RecordMap } from './record-map.ts'
 
 /** Entries that are handled before others get a turn of the event loop. */
 const SLICE_ENTRIES = 2_000
@@ -51,51 +50,34 @@ export function memoryBlobs(): BlobStore {
   return guardedBlobs({ isPersistent: false, place: 'the memory of this process', open })
 }
 
-/**
- * Keys and values are kept as strings of one byte a character: half the size of small typed arrays, and copied on the
- * way in and out.
- */
 class MemoryRecords implements RecordDriver {
-  readonly #map = new OrderedMap<string>()
+  readonly #map = new RecordMap()
 
   getMany(keys: readonly Uint8Array[], { signal }: CallOptions): Promise<readonly (Uint8Array | undefined)[]> {
-    return inSlices(keys, signal, (key) => optionalBytes(this.#map.get(text(key))))
+    return inSlices(keys, signal, (key) => this.#map.get(key))
   }
 
   async *range(bounds: RangeBounds): AsyncGenerator<readonly Entry[]> {
-    const reverse = bounds.reverse === true
-    let [gte, lt, left] = [text(bounds.gte), text(bounds.lt), bounds.limit ?? Infinity]
+    let [{ gte, lt }, left] = [bounds, bounds.limit ?? Infinity]
     while (left > 0) {
-      const found = firstBytes(this.#map.slice(gte, lt, Math.min(left, RANGE_BATCH_ENTRIES), reverse))
+      const found = this.#map.slice({ ...bounds, gte, lt }, Math.min(left, RANGE_BATCH_ENTRIES), RANGE_BATCH_BYTES)
       const last = found.at(-1)
       if (!last) return
-      yield found.map(([key, value]) => ({ key: bytes(key), value: bytes(value) }))
-      await nextTurn()
+      // Copies: what was yielded belongs to the caller.
+      if (bounds.reverse === true) lt = Uint8Array.from(last.key)
+      else gte = Buffer.concat([last.key, Uint8Array.of(0)])
       left -= found.length
-      if (reverse) lt = last[0]
-      else gte = `${last[0]}\0`
+      yield found
+      await nextTurn()
     }
   }
 
   insertMany(entries: readonly Entry[], { signal }: CallOptions): Promise<readonly (Uint8Array | undefined)[]> {
-    return inSlices(entries, signal, ({ key, value }) => this.#insert(text(key), value))
+    return inSlices(entries, signal, (entry) => this.#map.insert(entry))
   }
 
-  async commit({ put, remove, expect }: Required<Change>): Promise<CommitResult> {
-    const conflicts = expect.flatMap(({ key, value }, index): Conflict[] => {
-      const held = this.#map.get(text(key))
-      return held === (value && text(value)) ? [] : [{ index, value: optionalBytes(held) }]
-    })
-    if (conflicts.length > 0) return { ok: false, conflicts }
-    for (const { key, value } of put) this.#map.set(text(key), text(value))
-    for (const key of remove) this.#map.delete(text(key))
-    return { ok: true }
-  }
-
-  #insert(key: string, value: Uint8Array): Uint8Array | undefined {
-    const held = this.#map.get(key)
-    if (held === undefined) this.#map.set(key, text(value))
-    return optionalBytes(held)
+  async commit(change: Required<Change>): Promise<CommitResult> {
+    return this.#map.commit(change)
   }
 }
 
@@ -153,23 +135,4 @@ async function inSlices<T, R>(items: readonly T[], signal: AbortSignal | undefin
     for (const item of items.slice(from, from + SLICE_ENTRIES)) results.push(one(item))
   }
   return results
-}
-
-/** As many entries as `RANGE_BATCH_BYTES` allows, and at least one. */
-function firstBytes(found: readonly [string, string][]): readonly [string, string][] {
-  let bytes = 0
-  const end = found.findIndex(([, value], at) => (bytes += value.length) > RANGE_BATCH_BYTES && at > 0)
-  return end === -1 ? found : found.slice(0, end)
-}
-
-function text(value: Uint8Array): string {
-  return Buffer.from(value.buffer, value.byteOffset, value.length).toString('latin1')
-}
-
-function bytes(value: string): Uint8Array {
-  return Buffer.from(value, 'latin1')
-}
-
-function optionalBytes(value: string | undefined): Uint8Array | undefined {
-  return value === undefined ? undefined : bytes(value)
 }

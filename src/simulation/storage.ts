@@ -1,5 +1,5 @@
-import { OrderedMap } from '../../adapters/memory/ordered-map.ts'
-import type { BlobInfo, Change, CommitResult, Conflict, Entry, RangeBounds } from '../storage/backend.ts'
+import { RecordMap } from '../../adapters/memory/record-map.ts'
+import type { BlobInfo, Change, CommitResult, Entry, RangeBounds } from '../storage/backend.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../storage/storage-errors.ts'
 import { EPOCH_MS } from './process.ts'
 import type { Random } from './random.ts'
@@ -13,7 +13,7 @@ interface StoredBlob {
 /** The data that survives every process: records and blobs. Each method is one uninterrupted step. */
 export class SimulatedStorage {
   readonly #nowMs: () => number
-  readonly #records = new OrderedMap<string>()
+  readonly #records = new RecordMap()
   readonly #blobs = new Map<string, StoredBlob>()
   /** Blobs that a crash cut short, as long as they are there. */
   readonly #torn = new Set<string>()
@@ -37,33 +37,22 @@ export class SimulatedStorage {
 
   /** The value of a key; `undefined` if there is none. */
   get(key: Uint8Array): Uint8Array | undefined {
-    return optionalBytes(this.#records.get(text(key)))
+    return this.#records.get(key)
   }
 
   /** At most so many entries between the bounds. */
-  slice({ gte, lt, reverse = false }: RangeBounds, max: number): Entry[] {
-    return this.#records
-      .slice(text(gte), text(lt), max, reverse)
-      .map(([key, value]) => ({ key: bytes(key), value: bytes(value) }))
+  slice(bounds: RangeBounds, max: number): Entry[] {
+    return this.#records.slice(bounds, max)
   }
 
   /** Puts if absent; returns the existing value. */
-  insert({ key, value }: Entry): Uint8Array | undefined {
-    const held = this.get(key)
-    if (held === undefined) this.#records.set(text(key), text(value))
-    return held
+  insert(entry: Entry): Uint8Array | undefined {
+    return this.#records.insert(entry)
   }
 
   /** All of the change, or nothing. */
-  commit({ put = [], remove = [], expect = [] }: Change): CommitResult {
-    const conflicts = expect.flatMap(({ key, value }, index): Conflict[] => {
-      const held = this.#records.get(text(key))
-      return held === (value && text(value)) ? [] : [{ index, value: optionalBytes(held) }]
-    })
-    if (conflicts.length > 0) return { ok: false, conflicts }
-    for (const { key, value } of put) this.#records.set(text(key), text(value))
-    for (const key of remove) this.#records.delete(text(key))
-    return { ok: true }
+  commit(change: Change): CommitResult {
+    return this.#records.commit(change)
   }
 
   /** Throws `BlobExistsError`. */
@@ -130,7 +119,7 @@ export class SimulatedStorage {
       // Of each kind as often: there are far more objects than projects.
       const kind = random.pick([...new Set(records.map(({ key }) => key[0]))])
       const { key, value } = random.pick(records.filter(({ key }) => key[0] === kind))
-      this.#records.set(text(key), text(flipped(value, random)))
+      this.#records.set(key, flipped(value, random))
     }
     return true
   }
@@ -145,16 +134,4 @@ function flipped(whole: Uint8Array, random: Random): Uint8Array {
   const changed = Uint8Array.from(whole)
   if (changed.length > 0) changed[random.below(changed.length)] ^= 1 << random.below(8)
   return changed
-}
-
-function text(value: Uint8Array): string {
-  return Buffer.from(value.buffer, value.byteOffset, value.length).toString('latin1')
-}
-
-function bytes(value: string): Uint8Array {
-  return Buffer.from(value, 'latin1')
-}
-
-function optionalBytes(value: string | undefined): Uint8Array | undefined {
-  return value === undefined ? undefined : bytes(value)
 }
