@@ -125,19 +125,21 @@ class SimulatedBlobs implements BlobStore {
     const write = { ...options, isWrite: true }
     const open = this.#calls.putBegan(name)
     try {
-      await this.#answerOf(blobCall('put', name), write, () => storage.checkFree(name))
+      await this.#calls.answerOf(blobCall('put', name), write, () => storage.checkFree(name))
       for await (const chunk of content) {
         open.chunks.push(Uint8Array.from(chunk))
-        await this.#answerOf(blobCall('put chunk', name), { signal: options.signal }, () => undefined)
+        await this.#calls.answerOf(blobCall('put chunk', name), { signal: options.signal }, () => undefined)
       }
-      return await this.#answerOf(blobCall('put publishes', name), write, () => storage.putBlob(name, open.chunks))
+      return await this.#calls.answerOf(blobCall('put publishes', name), write, () =>
+        storage.putBlob(name, open.chunks),
+      )
     } finally {
       this.#calls.putEnded(open)
     }
   }
 
   read(name: string, start: number, end: number, options: CallOptions = {}): Promise<Uint8Array> {
-    return this.#answerOf(blobCall('read', name), options, () => this.#parts.storage.readBlob(name, start, end))
+    return this.#calls.answerOf(blobCall('read', name), options, () => this.#parts.storage.readBlob(name, start, end))
   }
 
   remove(names: readonly string[]): Promise<void> {
@@ -149,7 +151,7 @@ class SimulatedBlobs implements BlobStore {
     let after: string | undefined
     for (;;) {
       const max = 1 + this.#parts.random.below(LIST_BATCH_BLOBS)
-      const found = await this.#answerOf('list', options, () => this.#parts.storage.listBlobs(prefix, after, max))
+      const found = await this.#calls.answerOf('list', options, () => this.#parts.storage.listBlobs(prefix, after, max))
       if (found.length === 0) return
       yield found
       after = found.at(-1)?.name
@@ -158,23 +160,5 @@ class SimulatedBlobs implements BlobStore {
 
   close(): Promise<void> {
     return Promise.resolve()
-  }
-
-  /** A call of one step; its answer is the step's result or error. */
-  #answerOf<T>(label: string, options: CallOptions & { readonly isWrite?: boolean }, step: () => T): Promise<T> {
-    let answer = (): T => {
-      throw new Error('the step was not made')
-    }
-    const remembered = (): void => {
-      try {
-        const value = step()
-        answer = () => value
-      } catch (error) {
-        answer = () => {
-          throw error
-        }
-      }
-    }
-    return this.#calls.call(label, options, [remembered], () => answer())
   }
 }

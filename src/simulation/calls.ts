@@ -138,6 +138,31 @@ export class Calls {
     })
   }
 
+  /** A call of one step; its answer is the step's result or error. */
+  answerOf<T>(
+    label: string,
+    options: CallOptions & { readonly isWrite?: boolean },
+    make: () => T | Promise<T>,
+  ): Promise<T> {
+    let answer = (): T => {
+      throw new Error('the step was not made')
+    }
+    const keep = (value: T): void => void (answer = () => value)
+    const keepError = (error: unknown): void =>
+      void (answer = () => {
+        throw error
+      })
+    const step = (): void | Promise<void> => {
+      try {
+        const made = make()
+        return made instanceof Promise ? made.then(keep, keepError) : keep(made)
+      } catch (error) {
+        return keepError(error)
+      }
+    }
+    return this.call(label, options, [step], () => answer())
+  }
+
   putBegan(name: string): OpenPut {
     const open: OpenPut = { name, chunks: [] }
     this.#openPuts.add(open)

@@ -107,30 +107,6 @@ export class ScheduledBackend implements StorageBackend {
 
 type Make<T> = (backend: StorageBackend) => Promise<T>
 
-/** A call of one step; its answer is the step's result or error. */
-function answerOf<T>(
-  calls: Calls,
-  shared: SharedBackend,
-  label: string,
-  options: CallOptions & { readonly isWrite?: boolean },
-  make: Make<T>,
-): Promise<T> {
-  let answer = (): T => {
-    throw new Error('the call was not made')
-  }
-  const step = async (): Promise<void> => {
-    try {
-      const value = await shared.call(make)
-      answer = () => value
-    } catch (error) {
-      answer = () => {
-        throw error
-      }
-    }
-  }
-  return calls.call(label, options, [step], () => answer())
-}
-
 /** The results of an iteration, each one a call. Ends the iteration where the caller stops before its end. */
 async function* eachOf<T>(
   calls: Calls,
@@ -144,7 +120,7 @@ async function* eachOf<T>(
     (iterator ??= iterate(backend)[Symbol.asyncIterator]()).next()
   try {
     for (;;) {
-      const result = await answerOf(calls, shared, label, options, next)
+      const result = await calls.answerOf(label, options, () => shared.call(next))
       if (result.done === true) return
       yield result.value
     }
@@ -196,7 +172,7 @@ class ScheduledRecords implements RecordStore {
   }
 
   #answerOf<T>(label: string, options: CallOptions & { readonly isWrite?: boolean }, make: Make<T>): Promise<T> {
-    return answerOf(this.#calls, this.#shared, label, options, make)
+    return this.#calls.answerOf(label, options, () => this.#shared.call(make))
   }
 }
 
@@ -252,7 +228,7 @@ class ScheduledBlobs implements BlobStore {
   }
 
   #answerOf<T>(label: string, options: CallOptions & { readonly isWrite?: boolean }, make: Make<T>): Promise<T> {
-    return answerOf(this.#calls, this.#shared, label, options, make)
+    return this.#calls.answerOf(label, options, () => this.#shared.call(make))
   }
 }
 
