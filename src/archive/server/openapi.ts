@@ -10,13 +10,15 @@ import {
   VERSION,
 } from '../../automation-server/schemas/openapi/examples.ts'
 import {
+  FILE_BODY,
+  FILE_NAME,
   operationOf,
   PARAMETERS,
   pathOf,
   PROJECT,
   WRITE_FAULTS,
 } from '../../automation-server/schemas/openapi/parts.ts'
-import { ONE_LINE_WITH_TEXT, RESOURCE_ID } from '../../automation-server/schemas/shapes/common.ts'
+import { RESOURCE_ID } from '../../automation-server/schemas/shapes/common.ts'
 import type { ApiArea } from '../../openapi/description/compose.ts'
 import { errorResponses, headersOf, headOf, optionsOf } from '../../openapi/description/shared.ts'
 import type { Header, Operation, Parameter, Response, Schema } from '../../openapi/description/types.ts'
@@ -192,12 +194,7 @@ const importArtifact = operationOf({
   description: 'The body is the file. One that is there already stays as it is. Tokens of runs are refused.',
   ownParameters: [
     queryParameter('runId', 'The run that it belongs to.', RESOURCE_ID.schema, RUN_ID),
-    queryParameter(
-      'name',
-      'Its display name: one line of 1 to 255 bytes of UTF-8.',
-      { type: 'string', minLength: 1, maxLength: 255, 'x-maxBytes': 255, pattern: ONE_LINE_WITH_TEXT },
-      ARTIFACT_NAME,
-    ),
+    queryParameter('name', 'Its display name: one line of 1 to 255 bytes of UTF-8.', FILE_NAME, ARTIFACT_NAME),
     queryParameter(
       'sha256',
       'The checksum of its bytes, in hex digits.',
@@ -205,16 +202,7 @@ const importArtifact = operationOf({
       createHash('sha256').update(ARTIFACT_TEXT).digest('hex'),
     ),
   ],
-  body: {
-    description: 'The bytes of the file. Without them the file is empty.',
-    required: false,
-    content: {
-      'application/octet-stream': {
-        schema: { type: 'string', contentMediaType: 'application/octet-stream' },
-        examples: { file: { value: ARTIFACT_TEXT } },
-      },
-    },
-  },
+  body: FILE_BODY,
   answers: {
     200: ownJson(members({ outcome: { type: 'string', enum: ['created', 'unchanged'] } }), 'What became of it.', {
       outcome: 'created',

@@ -11,8 +11,7 @@ import {
   RUN_VERSION,
   RUN_VERSION_ID,
 } from './examples.ts'
-import { ONE_LINE_WITH_TEXT } from '../shapes/common.ts'
-import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
+import { FILE_BODY, FILE_NAME, jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
 /** The requests of a run itself, with its own token, and the files that it leaves. */
 
@@ -78,7 +77,7 @@ const NAME: Parameter = {
   in: 'query',
   required: true,
   description: 'The display name: one line of 1 to 255 bytes of UTF-8.',
-  schema: { type: 'string', minLength: 1, maxLength: 255, 'x-maxBytes': 255, pattern: ONE_LINE_WITH_TEXT },
+  schema: FILE_NAME,
   examples: { one: { value: ARTIFACT_NAME } },
 }
 
@@ -90,16 +89,7 @@ const storeArtifact = operationOf({
   description: 'The body is the file, regardless of its type. At most 256 MB; a server can set another limit.',
   parameters: ['IdempotencyKey'],
   ownParameters: [NAME],
-  body: {
-    description: 'The bytes of the file. Without them the file is empty.',
-    required: false,
-    content: {
-      'application/octet-stream': {
-        schema: { type: 'string', contentMediaType: 'application/octet-stream' },
-        examples: { file: { value: ARTIFACT_TEXT } },
-      },
-    },
-  },
+  body: FILE_BODY,
   answers: { 201: jsonAnswer('Artifact', 'The file as it is kept.', { file: { value: ARTIFACT } }) },
   faults: [
     'not_found',

@@ -13,9 +13,19 @@ import type {
   RequestBody,
   Response,
   Responses,
+  Schema,
 } from '../../../openapi/description/types.ts'
-import { ARTIFACT_ID, AUTOMATION_ID, FUNCTION_ID, MODEL_ID, PIN_ID, RUN_ID, VERSION_ID } from './examples.ts'
-import { RESOURCE_ID } from '../shapes/common.ts'
+import {
+  ARTIFACT_ID,
+  ARTIFACT_TEXT,
+  AUTOMATION_ID,
+  FUNCTION_ID,
+  MODEL_ID,
+  PIN_ID,
+  RUN_ID,
+  VERSION_ID,
+} from './examples.ts'
+import { ONE_LINE_WITH_TEXT, RESOURCE_ID } from '../shapes/common.ts'
 
 /** Parts that the paths of automation share: parameters, headers, responses. */
 
@@ -164,6 +174,26 @@ export function operationOf(words: OperationWords): Operation {
     ...(body === undefined ? {} : { requestBody: body }),
     responses: { ...answers, ...faults([...(isJson ? JSON_FAULTS : []), ...codes], said) },
   }
+}
+
+/** The display name of a file. */
+export const FILE_NAME: Schema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 255,
+  'x-maxBytes': 255,
+  pattern: ONE_LINE_WITH_TEXT,
+}
+
+export const FILE_BODY: RequestBody = {
+  description: 'The bytes of the file. Without them the file is empty.',
+  required: false,
+  content: {
+    'application/octet-stream': {
+      schema: { type: 'string', contentMediaType: 'application/octet-stream' },
+      examples: { file: { value: ARTIFACT_TEXT } },
+    },
+  },
 }
 
 export function jsonBody(
