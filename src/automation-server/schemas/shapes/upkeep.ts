@@ -35,31 +35,25 @@ import { COUNT, OBJECT_ID, pageOf } from './common.ts'
 /** A thousand years: more than anybody keeps. */
 const GRACE_MS_MAX = 1_000 * 366 * 86_400_000
 
+const AMOUNT_MEMBERS = {
+  objects: described(COUNT, 'How many.'),
+  jsonBytes: described(COUNT, 'Their bytes of JSON.'),
+  storedBytes: described(
+    COUNT,
+    'Their share of the compressed blocks of their packs, which compaction frees on the disk.',
+  ),
+}
+
 export const OBJECT_AMOUNT: NamedShape<ObjectAmount> = named(
   'ObjectAmount',
-  object(
-    {
-      objects: described(COUNT, 'How many.'),
-      jsonBytes: described(COUNT, 'Their bytes of JSON.'),
-      storedBytes: described(
-        COUNT,
-        'Their share of the compressed blocks of their packs, which compaction frees on the disk.',
-      ),
-    },
-    'A number of objects, with their bytes.',
-  ),
+  object(AMOUNT_MEMBERS, 'A number of objects, with their bytes.'),
 )
 
 const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
   'CollectedAmount',
   object(
     {
-      objects: described(COUNT, 'How many.'),
-      jsonBytes: described(COUNT, 'Their bytes of JSON.'),
-      storedBytes: described(
-        COUNT,
-        'Their share of the compressed blocks of their packs, which compaction frees on the disk.',
-      ),
+      ...AMOUNT_MEMBERS,
       byCause: object(
         {
           neverReferenced: described(OBJECT_AMOUNT, 'No version and no pin led to them at any collection.'),
