@@ -40,7 +40,7 @@ function asOlderServer(answer: Response, init: RequestInit): Response {
   return new Response(answer.body, { status: answer.status, headers })
 }
 
-test('objects go as ready blocks to a server that takes them, and come back byte for byte', async (t) => {
+test('objects are sent as ready blocks to a server that accepts them, and download byte for byte', async (t) => {
   const { project, uploads } = await watched(t)
   const model = buildModel({ objects: 600 })
   const { created, sent, jsonBytes, rewritten } = await project.upload(model.objects, { batchBytes: 200_000 })
@@ -55,7 +55,7 @@ test('objects go as ready blocks to a server that takes them, and come back byte
   assert.deepEqual(byId(await collect(project.graphTexts(model.rootId))), model.byId)
 })
 
-test('without a question for held ids, the first answer announces ready blocks', async (t) => {
+test('without a diff, the answer to the first upload announces ready blocks', async (t) => {
   const { project, uploads } = await watched(t)
   await project.upload(buildModel({ objects: 600 }).objects, { batchBytes: 200_000, concurrency: 1, sendAll: true })
   const types = uploads.map(([type]) => type)
@@ -86,7 +86,7 @@ test('a server that refuses ready blocks gets the batch again as gzip, and no mo
   assert.deepEqual(byId(await collect(project.graphTexts(model.rootId))), model.byId)
 })
 
-test('a chosen form stays', async (t) => {
+test('a chosen form of upload is used throughout', async (t) => {
   const { project, uploads } = await watched(t)
   const model = buildModel({ objects: 100 })
   await project.upload(model.objects, { body: 'gzip' })
@@ -99,7 +99,7 @@ test('a platform without zlib makes no blocks', () => {
   assert.notEqual(platformCompressor(), undefined)
 })
 
-test('texts that the server would change go as gzip', async (t) => {
+test('texts that the server would rewrite are sent as gzip', async (t) => {
   const { project, uploads } = await watched(t)
   const text = 'x'.repeat(20_000)
   const { rewritten } = await project.upload([

@@ -40,7 +40,7 @@ test('the server and the client find the same references', async () => {
   }
 })
 
-test('a received model has an object in place of every reference, and sending counts each reference', async () => {
+test('a received model has an object in place of each reference, and every reference counts when it is sent', async () => {
   const root = { id: 'root', ...VALUES }
   const children = ['typed', 'bare', 'rich', 'nested', 'ä'.repeat(256)].map((id) => ({ id, name: `this is ${id}` }))
   const texts = [root, ...children].map((object) => ({ id: object.id, json: JSON.stringify(object) }))

@@ -125,7 +125,7 @@ test('a body that breaks off midway is refused at once', async (t) => {
   )
 })
 
-test('another kind of host gets the same with one line', async (t) => {
+test('a server of another framework gets the same handling of errors with one line', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const app = express().use('/models', expressMount(service))

@@ -63,7 +63,7 @@ test("a body that a host's parser read is used if nothing is lost, and is a clea
   assert.equal((await errorOf(await fetch(`${dropped}/api/diff/p`, idList(['a'])))).code, 'body_consumed')
 })
 
-test('a form that the host parsed and a body that it inflated are read in their present form', async (t) => {
+test('a form that the host parsed and a body that it inflated are accepted as they are', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const url = await listening(
@@ -83,7 +83,7 @@ test('a form that the host parsed and a body that it inflated are read in their 
   )
 })
 
-test('paths of others go to the host, and with a prefix only paths below it are served', async (t) => {
+test('unknown paths are passed to the host, and with a prefix only paths below it are served', async (t) => {
   const service = openService({ prefix: '/models' })
   t.after(() => service.close({ graceMs: 0 }))
   const url = await listening(t, (req, res) => service.node(req, res, () => res.end('the host')))

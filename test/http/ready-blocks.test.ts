@@ -60,7 +60,7 @@ test('ready blocks are stored as any other upload, and download byte for byte', 
   }
 })
 
-test('the blocks lie in the pack as they came; the server compresses only what is left over', async () => {
+test('blocks are stored in the pack unchanged, and the server compresses only the remaining objects', async () => {
   const backend = memoryBackend()
   const service = openService({ backend })
   const texts = Array.from({ length: 400 }, (_, i) => objectText(`o${i}`, digits(i)))
@@ -94,7 +94,7 @@ test('blocks with held, repeated and differing objects keep the first text of ea
   }
 })
 
-test('an object that is larger than a block has one of its own', async (t) => {
+test('an object larger than a block is sent in its own block', async (t) => {
   const large = objectText('large', 'x'.repeat(300_000))
   for (const [core, ask] of await bothCores(t)) {
     const { created } = await summaryOf(
@@ -233,7 +233,7 @@ function continued(text: string): Uint8Array {
   return stream.subarray(fragment(Buffer.from(text)).length)
 }
 
-test('a body that is no list of true blocks is refused as 400, and nothing of it is stored', async (t) => {
+test('a body that is not a valid list of blocks is refused with 400, and nothing is stored', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await summaryOf(await ask('/objects/p', jsonUpload([{ id: 'before' }])))
     for (const { what, body, status, code, message } of [...refusalsOfLines(), ...refusalsOfFrames()]) {

@@ -34,7 +34,7 @@ function sized(number: number): ProjectTotals {
   return { objects: number, jsonBytes: 10 * number, storedBytes: 100 * number }
 }
 
-test('the 100 largest projects come one by one, the largest first, and the others together', async () => {
+test('the 100 largest projects are listed one by one, the largest first, and the others as one sum', async () => {
   const projects = Array.from({ length: 350 }, (_, i) => ({ id: `p${i}`, totals: sized(((i * 11) % 350) + 1) }))
   const records = await recordsOf(projects)
   const totals = await new AllTotals({ records, environment: REAL_ENVIRONMENT, closing: never }).read()
@@ -98,7 +98,7 @@ async function gated(): Promise<{
   return { totals: new AllTotals({ records, environment, closing: never }), ranges: () => ranges, hand }
 }
 
-test('callers share a reading, which is made anew after 30 s, or after nine times as long as it took', async () => {
+test('callers share a reading, which is repeated after 30 s or nine times its duration', async () => {
   const { totals, ranges, hand } = await gated()
   await Promise.all([totals.read(), totals.read(), totals.read()])
   hand.nowMs += 29_999
@@ -116,7 +116,7 @@ test('callers share a reading, which is made anew after 30 s, or after nine time
   assert.equal(ranges(), 3)
 })
 
-test('a caller waits for 2 s at most, and receives the former reading if there is one', async () => {
+test('a caller waits at most 2 s, and then receives the previous reading if there is one', async () => {
   const { totals, ranges, hand } = await gated()
   let open = (): void => undefined
   hand.gate = new Promise((resolve) => (open = resolve))
@@ -136,7 +136,7 @@ test('a caller waits for 2 s at most, and receives the former reading if there i
   assert.equal(ranges(), 2)
 })
 
-test('a reading that fails is tried again by the next caller', async () => {
+test('the next caller repeats a failed reading', async () => {
   const { totals, ranges, hand } = await gated()
   hand.gate = Promise.reject(new Error('the storage fails'))
   await assert.rejects(totals.read(), /the storage fails/)

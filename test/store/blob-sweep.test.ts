@@ -36,7 +36,7 @@ async function marksIn(backend: StorageBackend): Promise<number> {
   return (await measureStorage(backend)).records['c'] ?? 0
 }
 
-test('blobs that nothing names are marked after an hour, and go when their mark is a day of epochs old', async () => {
+test('unreferenced blobs are marked after an hour, and removed when the mark is a day of epochs old', async () => {
   const { backend, named } = await withOrphans()
   const stranger = `${'e'.repeat(64)}/${'2'.repeat(32)}`
   await putBlob(backend, stranger, Buffer.from('of a project whose record is lost'))
@@ -167,7 +167,7 @@ test('a damaged pack record keeps the sweep from removing or marking any blob', 
   assert.equal(await marksIn(backend), 1)
 })
 
-test('a sweep that was cut off between the blob and its mark is made again', async () => {
+test('a sweep that was interrupted between a blob and its mark is repeated', async () => {
   const { backend } = await withOrphans()
   const { epochs } = sweeperOver(backend)
   await backend.records.commit({ put: ORPHANS.map((name) => condemnedBlobEntry('demo', name, 0)) })

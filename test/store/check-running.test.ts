@@ -44,7 +44,7 @@ function damages(findings: readonly Finding[]): readonly Finding[] {
   return findings.filter(({ severity }) => severity === 'damage')
 }
 
-test('uploads, removals and merges beside a check are no damage, and damage is found beside them', async () => {
+test('a check during uploads, removals and merges finds real damage and reports no other', async () => {
   const backend = memoryBackend()
   const { store } = await openStore(backend)
   for (let upload = 0; upload < 4; upload++) await put(store, 'demo', objects(`first-${upload}`))

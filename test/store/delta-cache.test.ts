@@ -43,7 +43,7 @@ async function sent(store: PackStore, project: string, newer: string, older: str
   return Buffer.concat(texts).toString()
 }
 
-test('a delta that is asked for again reads nothing, until something that it depends on changes', async () => {
+test('a repeated delta reads nothing until something that it depends on changes', async () => {
   const inner = memoryBackend()
   let reads = 0
   const hooks = hooked(inner, (_call, _detail, work) => work())
@@ -87,7 +87,7 @@ test('a delta sends the text with which a condemned object came again', async ()
   await collecting.close()
 })
 
-test('answers that do not fit are sent and not kept', async () => {
+test('deltas too large for the cache are sent but not cached', async () => {
   const { store } = await openStore(memoryBackend(), { memory: { ...divideMemory(), deltasBytes: 100 } })
   await put(store, 'demo', OLD)
   await put(store, 'demo', NEW)

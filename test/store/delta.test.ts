@@ -167,7 +167,7 @@ test('a mostly new version is sent whole', async () => {
   await made.opened.store.close()
 })
 
-test('an unknown version causes whole objects', async () => {
+test('objects are sent whole if the version of the client is unknown', async () => {
   const made = await opened(
     [
       { id: 'leaf', text: 'x'.repeat(500) },
@@ -217,7 +217,7 @@ test('a download that stops early or is aborted ends at once and frees its memor
   await store.close()
 })
 
-test('an object that came after the client took its version is no base of a delta', async () => {
+test('an object uploaded after the client received its version is not used as the base of a delta', async () => {
   const shared = Array.from({ length: 10 }, (_, at) => ({ id: `shared${at}`, name: `shared ${at}` }))
   const version = (number: number): Made => ({
     id: `root@${number}`,

@@ -26,7 +26,7 @@ function servers(count: number, { records } = asGuarded(memoryBackend())): reado
   })
 }
 
-test('one server holds the lease while it renews it, and another takes it after it stood still for its length', async () => {
+test('a server holds the lease while it renews it, and another takes it once it expires', async () => {
   const [first, second] = servers(2)
   await first.lease.look()
   assert.ok(first.lease.fence !== undefined)
@@ -45,7 +45,7 @@ test('one server holds the lease while it renews it, and another takes it after 
   assert.equal(first.lease.fence, undefined)
 })
 
-test('a server that was stopped past its lease finds its commits refused, also if its clock stood still too', async () => {
+test('commits of a server that was paused beyond its lease are refused, even if its clock was paused too', async () => {
   const backend = asGuarded(memoryBackend())
   const [first, second] = servers(2, backend)
   await first.lease.look()
@@ -65,7 +65,7 @@ test('a server that was stopped past its lease finds its commits refused, also i
   assert.equal(second.lease.fence, undefined, 'a holder that could not renew it stops by itself')
 })
 
-test('a lease is free at once when its holder leaves, and one server of many takes it', async () => {
+test('a lease is free as soon as its holder releases it, and one of many servers takes it', async () => {
   const [first, ...others] = servers(6)
   await first.lease.look()
   await first.lease.release()
@@ -74,7 +74,7 @@ test('a lease is free at once when its holder leaves, and one server of many tak
   assert.equal(others.filter(({ lease }) => lease.fence !== undefined).length, 1)
 })
 
-test('a holder whose commit lost its answer still holds the lease', async () => {
+test('a holder keeps the lease if the answer to its commit is lost', async () => {
   let isLost = true
   const inner = asGuarded(memoryBackend())
   const backend = hooked(inner, async (call, _detail, work) => {
@@ -101,7 +101,7 @@ async function storedPlanBytes(backend: StorageBackend): Promise<number> {
   return bytes
 }
 
-test('the plans of all servers share one budget, also after the server is gone that bounds them', async () => {
+test('the plans of all servers share one budget, even after the server that enforces it is gone', async () => {
   const backend = memoryBackend()
   await (await filled(backend)).store.close()
   const roots = GRAPH.slice(0, 24).map(({ id }) => id)

@@ -49,7 +49,7 @@ test('a list of a few of many objects reads their blocks, and no tables', async 
   await store.close()
 })
 
-test('lists of every size are exact, in every form, also of much of a pack', async () => {
+test('lists of every size are exact in every format, even if they cover most of a pack', async () => {
   const { store } = await openStore()
   for (const part of splitRandomly(seeded(35), shuffled(seeded(36), GRAPH), 6)) await put(store, 'demo', part)
   const random = seeded(37)

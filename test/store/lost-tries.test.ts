@@ -42,7 +42,7 @@ test('an upload that loses its commit to another server commits at once, without
   await assertSound(inner)
 })
 
-test('a changed object is decided on again by what the lost commit found, and totals that appear meanwhile count', async () => {
+test('a refused commit is decided again from the values that it found, and totals that appear meanwhile count', async () => {
   const inner = memoryBackend()
   const { store } = await openStore(inner)
   await put(store, 'demo', [{ id: 'a', text: 'x' }])

@@ -99,7 +99,7 @@ const REFUSALS = [
 ] as const
 
 for (const [version, message] of REFUSALS) {
-  test(`a service refuses a storage of version ${version} with what to do, and touches nothing`, async (t) => {
+  test(`a service refuses a storage of version ${version}, says what to do, and changes nothing`, async (t) => {
     const written = await writtenIn(version)
     const errors: StowageError[] = []
     const service = createObjectService({
@@ -119,7 +119,7 @@ for (const [version, message] of REFUSALS) {
     await assertUntouched(written)
   })
 
-  test(`check and reindex refuse a storage of version ${version}, and touch nothing`, async () => {
+  test(`check and reindex refuse a storage of version ${version}, and change nothing`, async () => {
     const written = await writtenIn(version)
     const backend = asGuarded(written.backend)
     await assert.rejects(collected(checkStore(backend)), message)

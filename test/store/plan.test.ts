@@ -89,7 +89,7 @@ test('a plan in progress for an older closure is not used for a newer one', asyn
   await opened.store.close()
 })
 
-test('a plan ends when a missing or claimed object arrives, and is stored anew', async () => {
+test('a plan is replaced when a missing or claimed object arrives', async () => {
   const children = Array.from({ length: 1_200 }, (_, i): Made => ({
     id: `k${i}`,
     children: referTo(i % 100 === 0 ? [`gone${i}`] : []),
@@ -245,7 +245,7 @@ async function storedPlanBytes(backend: StorageBackend): Promise<number> {
   return bytes
 }
 
-test('lack of room for plans, or a failed store of one, harms no response', async () => {
+test('a plan that cannot be written or removed harms no response', async () => {
   for (const broken of ['put', 'remove', 'commit']) {
     let isBroken = false
     const opened = await filled(

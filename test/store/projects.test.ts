@@ -324,7 +324,7 @@ test('a removal that fails or crashes at any call completes after reopening, and
   }
 })
 
-test('ids that were left behind the sweep of a removed project go once they are found', async () => {
+test('ids that the sweep of a removed project missed are removed when they are found', async () => {
   const { store, backend } = await openStore()
   await put(store, 'demo', GRAPH.slice(0, 3))
   await store.remove('demo')
@@ -341,7 +341,7 @@ test('ids that were left behind the sweep of a removed project go once they are 
   await reopened.store.close()
 })
 
-test('a sweep leaves a mark that was put while it went on', async () => {
+test('a sweep keeps a mark that was written while it ran', async () => {
   const { store, backend } = await openStore()
   await put(store, 'demo', GRAPH.slice(0, 3))
   await store.remove('demo')
@@ -372,7 +372,7 @@ test('a tombstone that a crash cut short is rewritten', async () => {
   assert.deepEqual((await readTombstone(blobs, name, sizeBytes)).projectId, 'torn')
 })
 
-test('a tombstone that a crash cut short is a note of a check, and one that is damaged is damage', async () => {
+test('a check notes a tombstone that a crash cut short, and reports a damaged one as damage', async () => {
   const opened = await openStore()
   const { blobs } = opened.backend
   const name = tombstoneBlobName('torn', 1)

@@ -214,7 +214,7 @@ test('after a crash at any call, acknowledged objects are present and others are
   }
 })
 
-test('a commit whose answer is lost is found to be made, and a repeat counts nothing twice', async () => {
+test('a commit whose answer is lost is recognized as made, and a repeated upload counts nothing twice', async () => {
   const fault = noFault()
   const inner = memoryBackend()
   const { store } = await openStore(inner, { backend: faulty(inner, fault) })

@@ -71,7 +71,7 @@ test('lists of thousands of ids are read over many packs', async () => {
   await store.close()
 })
 
-test('a storage fault at any call of a list or a diff is an error, never a wrong answer, and passes', async () => {
+test('a storage fault during a list or a diff is an error and never a wrong answer, and the next request succeeds', async () => {
   const inner = memoryBackend()
   const setup = await openStore(inner)
   for (const objects of splitRandomly(random, shuffled(random, GRAPH), 4)) await put(setup.store, 'demo', objects)

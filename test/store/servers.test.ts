@@ -22,7 +22,7 @@ import { projectFolder } from '../../src/store/records/keys.ts'
 
 /* Several stores over one backend: what one of them does must hold for the others, without a word between them. */
 
-test('of two servers that make the same plan at once, one stores it, and both answer by it', async () => {
+test('when two servers make the same plan at once, one stores it and both answer from it', async () => {
   const inner = memoryBackend()
   await (await filled(inner)).store.close()
   const both = gate()
@@ -55,7 +55,7 @@ test('of two servers that make the same plan at once, one stores it, and both an
   await Promise.all(servers.map(({ store }) => store.close()))
 })
 
-test('a download goes on by a plan that another server evicts or replaces meanwhile', async () => {
+test('a download continues with its plan if another server evicts or replaces it', async () => {
   const inner = memoryBackend()
   const other = await openStore(inner, { planBytesMax: 1 })
   const reader = await filled(inner)
@@ -84,7 +84,7 @@ test('a download goes on by a plan that another server evicts or replaces meanwh
   await Promise.all([reader, other, third].map(({ store }) => store.close()))
 })
 
-test('a server learns that its plan was replaced before the blob goes', async () => {
+test('a server learns that its plan was replaced before the blob is removed', async () => {
   const inner = memoryBackend()
   const time = new TimeByHand()
   await (await filled(inner)).store.close()
@@ -175,7 +175,7 @@ test('a removal whose answer is lost is swept without a restart, and without ano
   await living.store.close()
 })
 
-test('a pack that cannot be applied is reported once, and keeps no other from being applied', async () => {
+test('a pack that cannot be applied is reported once, and other packs are still applied', async () => {
   const inner = memoryBackend()
   const isCut = { now: false }
   const dying = await openStore(

@@ -41,7 +41,7 @@ async function fences(): Promise<Fences> {
   }
 }
 
-test('of two collections of a project the one that began last goes on', async () => {
+test('of two collections of a project, the later one continues', async () => {
   const { begin } = await fences()
   const [first, last] = [await begin(), await begin()]
   await assert.rejects(first.raiseLayout(NOTHING), LayoutChangedError)
@@ -49,7 +49,7 @@ test('of two collections of a project the one that began last goes on', async ()
   assert.equal(await last.raiseLayout(NOTHING), true)
 })
 
-test('a dry run ends no collection', async () => {
+test('a dry run does not end a running collection', async () => {
   const { begin } = await fences()
   const first = await begin()
   await begin(true)

@@ -36,7 +36,7 @@ test('a project with a damaged pack is not collected', async () => {
   await close()
 })
 
-test('a collection tells how far it is, and ends when it is aborted; the next one completes it', async () => {
+test('a collection reports its progress and ends when it is aborted, and the next one completes it', async () => {
   const aborting = new AbortController()
   const memory = smallest()
   const held = gate()
@@ -62,7 +62,7 @@ test('a collection tells how far it is, and ends when it is aborted; the next on
   await close()
 })
 
-test('a collection in little memory comes to its end', async () => {
+test('a collection with little memory completes', async () => {
   const memory = divideMemory(6 * MB)
   const { store, roots, pass, collect, close } = await openCollecting(1, memoryBackend(), { memory })
   const graph = randomGraph(seeded(2), { objects: 12_000, isHex: true, paddingBytes: 20 })
@@ -81,7 +81,7 @@ test('a collection in little memory comes to its end', async () => {
   await close()
 })
 
-test('a merge that a dead server left is ended before the project is collected', async () => {
+test('a merge that a dead server left unfinished is completed before the project is collected', async () => {
   const memory = memoryBackend()
   let isArmed = false
   let isDead = false

@@ -140,7 +140,7 @@ test('in a project without roots everything is listed; a project that is not the
   await close()
 })
 
-test('chosen objects are condemned as far as nothing else leads to them, and none that is young', async () => {
+test('chosen objects are condemned unless they are young or something else refers to them', async () => {
   const { store, roots, readRoots, pass, collect, close } = await openCollecting()
   await put(store, PROJECT, KEPT)
   await put(store, PROJECT, ZOMBIE)

@@ -23,7 +23,7 @@ async function condemned(count = 1): Promise<Awaited<ReturnType<typeof openColle
   return collecting
 }
 
-test('an object that is young holds what is below it', async () => {
+test('a young object keeps everything below it', async () => {
   const { store, roots, pass, collect, close } = await openCollecting()
   await put(store, PROJECT, KEPT)
   await put(store, PROJECT, GOING)
@@ -236,7 +236,7 @@ test('a project that is removed while it is collected is left alone', async () =
   await close()
 })
 
-test('a download holds an object once that is written anew while it is chosen', async () => {
+test('a download contains an object once, even if it is uploaded again while the objects are chosen', async () => {
   const memory = asGuarded(memoryBackend())
   let look: (() => Promise<unknown>) | undefined
   const backend = hooked(memory, async (call, detail, work) => {
@@ -266,7 +266,7 @@ test('a download holds an object once that is written anew while it is chosen', 
   for (const each of [one, other]) await each.close()
 })
 
-test('usage counts what is written anew below a root that is planned already', async () => {
+test('usage counts objects that are uploaded again below a root that already has a plan', async () => {
   const { store, pass, close } = await condemned()
   assert.deepEqual((await download(store, PROJECT, 'going'))?.ids, new Set(GOING_IDS))
   await put(store, PROJECT, [GOING[1]])

@@ -66,7 +66,7 @@ test('a merged pack stays within its limits', () => {
   assert.equal(choosePacks(many).length, SOURCES_MAX)
 })
 
-test('all packs are merged when that is wanted, and a whole one alone is not', () => {
+test('all packs are merged on request, but a single pack only if some of its objects are dead', () => {
   const packs = [packOf(1, 800), packOf(2, 400), packOf(3, 200)]
   assert.deepEqual(choosePacks(packs, { all: true }), [1, 2, 3])
   assert.deepEqual(choosePacks([packOf(1, 800)], { all: true }), [])

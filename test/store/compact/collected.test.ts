@@ -50,7 +50,7 @@ async function merge({ store, readRoots }: Collecting, by = store): Promise<void
   assert.equal(report?.packsAfter, 1)
 }
 
-test('condemned objects move along, can still be read, and are restored', async () => {
+test('condemned objects are merged too, stay readable, and can be restored', async () => {
   const collecting = await condemned()
   const { store, backend } = collecting
   await merge(collecting)
@@ -64,7 +64,7 @@ test('condemned objects move along, can still be read, and are restored', async 
   await collecting.close()
 })
 
-test('objects condemned before a merge are freed after it, and leave the disk with the next merge', async () => {
+test('objects condemned before a merge are freed after it, and the next merge reclaims their space', async () => {
   const collecting = await condemned()
   const { store, backend } = collecting
   await merge(collecting)
@@ -88,7 +88,7 @@ test('objects condemned before a merge are freed after it, and leave the disk wi
   await collecting.close()
 })
 
-test('the report has the bytes of all replaced packs until they go, whichever compaction replaced them', async () => {
+test('the report counts the bytes of replaced packs until they are removed, regardless of the compaction that replaced them', async () => {
   const collecting = await condemned()
   const { store, backend } = collecting
   const compacted = async (over = store): Promise<CompactionReport> => {
@@ -112,7 +112,7 @@ test('the report has the bytes of all replaced packs until they go, whichever co
   await collecting.close()
 })
 
-test('objects that are condemned, freed or uploaded again during a merge are what they became', async () => {
+test('objects that are condemned, freed or uploaded again during a merge keep their new state', async () => {
   const backend = memoryBackend()
   const collecting = await condemned(backend, 2)
   const [, other] = collecting.stores

@@ -46,7 +46,7 @@ async function commitsOf(backend: StorageBackend): Promise<{ readonly commits: n
   return counted
 }
 
-test('a merge moves a thousand objects in one commit, and retires dozens of packs in one, where the storage takes it', async (t) => {
+test('a merge moves a thousand objects in one commit, and retires dozens of packs in one, if the storage allows it', async (t) => {
   const backend = filesystemBackend({ path: folderInMemory(t) })
   t.after(() => backend.close())
   const { commits, keysMax } = await commitsOf(backend)
@@ -55,7 +55,7 @@ test('a merge moves a thousand objects in one commit, and retires dozens of pack
   assert.ok(keysMax > CORE_RECORD_LIMITS.commitEntriesMax)
 })
 
-test('a merge names no more keys in a commit than the smallest storage takes', async () => {
+test('a commit of a merge names no more keys than the smallest storage allows', async () => {
   const { commits, keysMax } = await commitsOf(smallest())
   assert.ok(keysMax <= CORE_RECORD_LIMITS.commitEntriesMax, `${keysMax} keys`)
   const atLeast = OBJECTS / CORE_RECORD_LIMITS.commitEntriesMax

@@ -7,7 +7,7 @@ import { assertHolds, compact, exported, history, PROJECT, smallest, uploaded } 
 
 const SMALL = history({ versions: 9, objects: 120, changed: 6 })
 
-test('packs of many uploads become one, and every version is as it was', async () => {
+test('packs of many uploads are merged into one, and every version stays unchanged', async () => {
   const backend = memoryBackend()
   const opened = await uploaded(SMALL, backend)
   const report = await compact(opened.store, SMALL)
@@ -57,7 +57,7 @@ test('everything can be read during a merge, on this and on another server', asy
   await assertSound(backend)
 })
 
-test('downloads that began before a merge end as they began', async () => {
+test('downloads that began before a merge complete unchanged', async () => {
   const backend = memoryBackend()
   const opened = await uploaded(SMALL, backend)
   const selections = await Promise.all(
@@ -75,7 +75,7 @@ test('downloads that began before a merge end as they began', async () => {
   await opened.store.close()
 })
 
-test('an export that a merge overtakes holds each object once', async () => {
+test('an export contains each object once, even if a merge commits during it', async () => {
   const backend = memoryBackend()
   const opened = await uploaded(SMALL, backend)
   let pages = 0
@@ -87,7 +87,7 @@ test('an export that a merge overtakes holds each object once', async () => {
   await opened.store.close()
 })
 
-test('have and deltas are right after a merge', async () => {
+test('have and deltas are correct after a merge', async () => {
   const opened = await uploaded(SMALL)
   const before = await download(opened.store, PROJECT, 'root-8')
   await compact(opened.store, SMALL)

@@ -24,7 +24,7 @@ async function damaged({ blobs }: StorageBackend): Promise<string> {
   return info.name
 }
 
-test('a damaged pack is left and reported once, and the others are merged', async () => {
+test('a damaged pack is skipped and reported once, and the others are merged', async () => {
   const backend = memoryBackend()
   const filling = await openStore(backend, { planBytesMax: 1 })
   for (const objects of HISTORY.uploads) await filling.store.put(PROJECT, batchesOf(objects), { signal: never })
@@ -53,7 +53,7 @@ test('a damaged pack is left and reported once, and the others are merged', asyn
   assert.deepEqual(new Set(damage.map(({ subject }) => subject)), new Set([`pack ${packId}`]))
 })
 
-test('a merge of packs that go with their project tells of no damage', async () => {
+test('a merge reports no damage when its packs are removed with their project', async () => {
   const backend = memoryBackend()
   const filling = await openStore(backend, { planBytesMax: 1 })
   for (const objects of HISTORY.uploads) await filling.store.put(PROJECT, batchesOf(objects), { signal: never })

@@ -51,7 +51,7 @@ function assertOnce(ids: readonly string[], expected: Iterable<string>): void {
   assert.deepEqual(ids.toSorted(), [...expected].sort())
 }
 
-test('an export holds each object once, though a merge that was under way takes effect meanwhile', async () => {
+test('an export contains each object once, even if a merge that began before it commits during it', async () => {
   const backend = memoryBackend()
   const { store } = await uploaded(HISTORY, backend)
   const [begun, go] = [gate(), gate()]
@@ -79,7 +79,7 @@ test('an export holds each object once, though a merge that was under way takes 
   await store.close()
 })
 
-test('an export that goes on after a merge holds each object once, and leaves out what came meanwhile', async () => {
+test('an export that continues after a merge contains each object once, and none uploaded since it began', async () => {
   const { store } = await uploaded(HISTORY)
   const run = new Run(store)
   await run.read(4)
@@ -89,7 +89,7 @@ test('an export that goes on after a merge holds each object once, and leaves ou
   await store.close()
 })
 
-test('an incremental export leaves out what a merge has moved, if it was written a day before', async () => {
+test('an incremental export omits objects that a merge moved if they were uploaded at least a day earlier', async () => {
   const backend = memoryBackend()
   const { store } = await uploaded(HISTORY, backend)
   for (let epoch = 0; epoch <= DAY_EPOCHS + 1; epoch++) await store.epochs.advance()
@@ -102,7 +102,7 @@ test('an incremental export leaves out what a merge has moved, if it was written
   await store.close()
 })
 
-test('an export that takes so long that the merged packs are gone misses nothing', async () => {
+test('an export that continues after the merged packs are removed misses nothing', async () => {
   const backend = memoryBackend()
   const opened = await uploaded(HISTORY, backend)
   const run = new Run(opened.store)
@@ -155,7 +155,7 @@ test('an export misses no object that was condemned and then moved twice', async
   await close()
 })
 
-test('an export that begins while condemned objects come again holds each of them once', async () => {
+test('an export that begins while condemned objects are uploaded again contains each of them once', async () => {
   const { backend, store, close } = await condemned()
   const [begun, go] = [gate(), gate()]
   let commits = 0

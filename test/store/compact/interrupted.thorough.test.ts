@@ -27,7 +27,7 @@ async function dies(backend: StorageBackend, fault: Fault): Promise<void> {
   }
 }
 
-test('a compaction that dies at any call of the storage loses nothing, and the next server ends it', async () => {
+test('a compaction that dies at any call of the storage loses nothing, and the next server completes it', async () => {
   const image = await uploadedImage()
   const counting = noFault()
   await dies(await restore(memoryBackend(), image), counting)
@@ -53,7 +53,7 @@ test('a compaction that dies at any call of the storage loses nothing, and the n
   }
 })
 
-test('any single failure ends a compaction, and the next one goes on in the same process', async () => {
+test('any single failure ends a compaction, and the next one in the same process completes it', async () => {
   const image = await uploadedImage()
   const counting = noFault()
   const counted = await openStore(memoryBackend(), { backend: faulty(await restore(memoryBackend(), image), counting) })
@@ -75,7 +75,7 @@ test('any single failure ends a compaction, and the next one goes on in the same
   }
 })
 
-test('of two compactors each helps the other, and none does harm', async () => {
+test('compactors that run at the same time merge everything and lose nothing', async () => {
   for (const seed of [1, 2, 3, 4]) {
     const backend = smallest(await restore(memoryBackend(), await uploadedImage()))
     const slow = hooked(backend, async (call, _detail, work) => {
@@ -97,7 +97,7 @@ test('of two compactors each helps the other, and none does harm', async () => {
   }
 })
 
-test('a full disk stops a compaction cleanly, and everything goes on as before', async () => {
+test('a full disk stops a compaction cleanly, and a later one completes it', async () => {
   const large = history({ versions: 3, objects: 400, changed: 10, paddingBytes: 600 })
   const backend = memoryBackend()
   const before = await uploaded(large, backend)
@@ -118,7 +118,7 @@ test('a full disk stops a compaction cleanly, and everything goes on as before',
   await full.store.close()
 })
 
-test('a compaction stops when it is told to, and leaves no blob that nothing names', async () => {
+test('a compaction stops on request and leaves no unreferenced blob', async () => {
   const large = history({ versions: 3, objects: 400, changed: 10, paddingBytes: 600 })
   const backend = memoryBackend()
   const opened = await uploaded(large, backend)

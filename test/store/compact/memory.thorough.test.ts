@@ -48,7 +48,7 @@ test('a merge of any number of packs stays within its share of the memory', asyn
   await store.close()
 })
 
-test('a pack that is too large for the memory is left, and the others are merged', async () => {
+test('a pack too large for the memory is skipped, and the others are merged', async () => {
   const backend = memoryBackend()
   const filling = await openStore(backend)
   await put(filling.store, PROJECT, Array.from({ length: 50 }, (_, i) => upload(i)).flat())
@@ -61,7 +61,7 @@ test('a pack that is too large for the memory is left, and the others are merged
 })
 
 for (const code of ['storage_full', 'overloaded', 'memory_limit_exceeded'] as const)
-  test(`a plan that cannot be made after a merge (${code}) is left to the next answer`, async () => {
+  test(`a plan that cannot be stored after a merge (${code}) is made by the next request`, async () => {
     const large = history({ versions: 3, objects: 1_200, changed: 12 })
     const backend = memoryBackend()
     const filling = await uploaded(large, backend)

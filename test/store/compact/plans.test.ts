@@ -38,7 +38,7 @@ async function planAll(opened: Awaited<ReturnType<typeof openStore>>): Promise<v
   await opened.store.idle()
 }
 
-test('the newest version has its plan when a compaction ends, and others as far as they are small', async () => {
+test('a compaction ends with a plan for the newest version, and for older ones if they are small', async () => {
   const backend = memoryBackend()
   const opened = await uploaded(LARGE, backend)
   await planAll(opened)
@@ -58,7 +58,7 @@ test('the newest version has its plan when a compaction ends, and others as far 
   await reader.store.close()
 })
 
-test('until its plan is made anew an answer is sent by the one that is there, on every server', async () => {
+test('every server answers from the existing plan until a new one is made', async () => {
   const backend = memoryBackend()
   const opened = await uploaded(LARGE, backend)
   await planAll(opened)

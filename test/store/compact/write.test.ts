@@ -97,7 +97,7 @@ test('a merged pack has every line of its sources, and every reference and claim
   await close()
 })
 
-test('only what moves is in it, the newest closure first and in blocks of its own', async () => {
+test('a merged pack contains only the chosen objects, the newest closure first and in its own blocks', async () => {
   const { packs, merge, close } = await workshop(memoryBackend(), UPLOADS)
   const sources = packs.map((pack) => {
     const moving = Bitmap.empty(pack.record.objects)
@@ -124,7 +124,7 @@ test('only what moves is in it, the newest closure first and in blocks of its ow
   await close()
 })
 
-test('older versions of one object lie side by side, and take little more than one of them', async () => {
+test('versions of one object are stored next to each other, and take little more space than one of them', async () => {
   const random = seeded(8)
   const idOf = (): string => Array.from({ length: 32 }, () => random(16).toString(16)).join('')
   const children = Array.from({ length: 40 }, () => Array.from({ length: 200 }, idOf))
@@ -143,7 +143,7 @@ test('older versions of one object lie side by side, and take little more than o
   await close()
 })
 
-test('a small merged pack lies inside its record, and an object with very many references moves as well', async () => {
+test('a small merged pack is stored in its record, and an object with very many references is merged too', async () => {
   const small = await workshop(memoryBackend(), [[{ id: 'a' }], [{ id: 'b', child: { referencedId: 'a' } }]])
   const merged = await small.merge(owning(small.packs))
   assert.equal(merged.inline?.length, merged.packBytes)
