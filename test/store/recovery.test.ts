@@ -26,17 +26,12 @@ const BIG: readonly Made[] = randomGraph(random, { objects: 400, paddingBytes: 1
 /** Uploads that crash after their commit, before any id is written. */
 async function crashed(uploads: Readonly<Record<string, readonly Made[]>>): Promise<StorageBackend> {
   const inner = memoryBackend()
-  let isCrashed = false
+  // Each of them is tried again while others follow, and fails again.
   const { store } = await openStore(
-    hooked(inner, (call, key, work) => {
-      isCrashed ||= writesIds(call, key)
-      return isCrashed ? Promise.reject(new Error('crashed')) : work()
-    }),
+    hooked(inner, (call, key, work) => (writesIds(call, key) ? Promise.reject(new Error('crashed')) : work())),
   )
-  for (const [project, objects] of Object.entries(uploads)) {
-    isCrashed = false
+  for (const [project, objects] of Object.entries(uploads))
     await assert.rejects(put(store, project, objects), { code: 'storage_unavailable' })
-  }
   await store.idle()
   return inner
 }
