@@ -28,6 +28,7 @@ export interface StartLimits {
 
 const START_TIMEOUT_MS = 120_000
 const END_TIMEOUT_MS = 2_000
+const KILL_TIMEOUT_MS = 30_000
 /** A process may print more before its line, or after it. */
 const KEPT_CHARACTERS_MAX = 65_536
 const SHOWN_CHARACTERS_MAX = 400
@@ -87,7 +88,8 @@ async function endOf(child: ChildProcess, timeoutMs: number): Promise<string> {
   const exit = hasEnded() ? undefined : once(child, 'exit')
   for (const signal of [undefined, 'SIGTERM', 'SIGKILL'] as const) {
     if (signal !== undefined) child.kill(signal)
-    await Promise.race([exit, delay(timeoutMs, undefined, { ref: false })])
+    const waitMs = signal === 'SIGKILL' ? KILL_TIMEOUT_MS : timeoutMs
+    await Promise.race([exit, delay(waitMs, undefined, { ref: false })])
     if (!hasEnded()) continue
     return signal === undefined ? `ended with ${child.signalCode ?? `code ${child.exitCode}`}` : 'was stopped'
   }
