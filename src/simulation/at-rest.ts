@@ -122,7 +122,7 @@ export class AtRest {
   /** What is counted is what is there, and a copy of the project is equal to it. */
   async #count(to: Destination): Promise<void> {
     const { projectId, oracle } = to
-    // What is condemned is no part of an export, and is counted.
+    // From here on everything is live.
     if (!oracle.collections.isEmpty) await restore(to)
     const all = await exportAll(to, PAGE_BYTES, this.#world.clients)
     const usage = await to.life.context.usage(projectId, to.signal)
