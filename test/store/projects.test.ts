@@ -380,12 +380,14 @@ test('a check notes a tombstone that a crash cut short, and reports a damaged on
   await put(opened.store, 'torn', GRAPH.slice(0, 3))
   await opened.store.remove('torn')
   await opened.store.idle()
-  for (const [length, severity] of [
-    [bytes.indexOf('removed'), 'note'],
-    [bytes.length, 'damage'],
+  const at = bytes.indexOf('removed')
+  for (const [content, severity] of [
+    [bytes.subarray(0, at), 'note'],
+    [bytes, 'damage'],
+    [Buffer.concat([bytes.subarray(0, at), Buffer.alloc(bytes.length - at)]), 'damage'],
   ] as const) {
     await blobs.remove([name])
-    await blobs.put(name, batchOf(bytes.subarray(0, length)))
+    await blobs.put(name, batchOf(content))
     const findings = (await collected(checkStore(opened.backend))).filter(({ subject }) => subject === `blob ${name}`)
     assert.deepEqual(
       findings.map((finding) => finding.severity),

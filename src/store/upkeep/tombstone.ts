@@ -79,7 +79,7 @@ export async function unreadableTombstone(
 /** Whether it is the beginning of a tombstone: no bit of a whole one can flip so that it looks like that. */
 async function isCutShort(blobs: BlobStore, name: string, size: number): Promise<boolean> {
   const [json, ...rest] = (await readText(blobs, name, size)).split('\n')
-  if (rest.length === 0) return true
+  if (rest.length === 0) return !json.includes('\0')
   return rest.length === 1 && isJson(json) && crc32(json).toString(16).startsWith(rest[0])
 }
 
