@@ -12,7 +12,10 @@ export class RecordMap {
     return optionalBytes(this.#map.get(text(key)))
   }
 
-  /** The first entries in the order of the bounds: `max` of them, and as many as have `bytesMax` bytes of values, but at least one. */
+  /**
+   * The first entries in the order of the bounds: at most `max`, and at most `bytesMax` bytes of values, but at least
+   * one entry.
+   */
   slice({ gte, lt, reverse = false }: RangeBounds, max: number, bytesMax: number = Infinity): Entry[] {
     const found = this.#map.slice(text(gte), text(lt), max, reverse)
     let bytes = 0

@@ -17,16 +17,15 @@ const CHANGED = 0.05
  */
 export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder }) => {
   const data = join(folder, 'data')
-  const token = { value: '' }
   const versions = [{}, { revision: 1, changed: CHANGED }].map((change) => ({ objects, profile, ...change }))
-  const [older, newer] = await whileServing(data, async (url) => {
-    token.value = await issueToken(data, '*')
-    const target = { url, token: token.value, projectId: 'delta' }
+  const { token, older, newer } = await whileServing(data, async (url) => {
+    const target = { url, token: await issueToken(data, '*'), projectId: 'delta' }
     const first = await uploadModel(target, building(versions[0]))
-    return [first.rootId, (await uploadModel(target, building(versions[1]), { skipHeld: true })).rootId]
+    const second = await uploadModel(target, building(versions[1]), { skipHeld: true })
+    return { token: target.token, older: first.rootId, newer: second.rootId }
   })
   const list = JSON.stringify({ objects: JSON.stringify(replacedIds(versions)) })
-  const headers = { Authorization: `Bearer ${token.value}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
+  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
   /** Each in a process that has sent other objects of the model before. */
   const fresh = (work: (url: string) => Promise<unknown>): Promise<number> =>
     whileServing(data, async (url, pid) => {

@@ -17,7 +17,7 @@ export async function secondsDuring(pid: number, work: () => Promise<unknown>): 
   return { main: after.main - before.main, others: after.others - before.others }
 }
 
-/** The time of `gzip` with this option over a file. The shell tells that of its children in the second line of `times`. */
+/** The time of `gzip` with this option over a file: the second line of the shell's `times`, which is that of its children. */
 export function gzipSeconds(option: string, file: string): number {
   const printed = execFileSync('sh', ['-c', 'gzip "$1" "$0" > /dev/null; times', file, option], { encoding: 'utf8' })
   let seconds = 0

@@ -45,9 +45,9 @@ export class PackCatalog {
   }
 
   /**
-   * The pack with this number. Throws `corrupt_data` when its record or its content is not there, `not_found` when the project was
-   * removed meanwhile, and `OutdatedViewError` when packs were merged so long after the view that it shows no longer
-   * where objects lie.
+   * The pack with this number. Throws `corrupt_data` when its record or its content is not there, `not_found` when the
+   * project was removed meanwhile, and `OutdatedViewError` when packs were merged so long after the view that it shows
+   * no longer where objects lie.
    */
   async pack(project: ProjectView, sequence: number): Promise<Pack> {
     const pack = await this.packOfAnyLayout(project, sequence)
