@@ -6,6 +6,7 @@ import type { JsonObject, Annotation } from '../../src/automation/index.ts'
 import type { LogLine } from '../../src/automation/runtime/index.ts'
 import type { Page, Run, RunDetails, Version } from '../../src/automation-server/index.ts'
 import { createClient } from '../../src/client/index.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import type { HostSettings } from './automation-host.ts'
 
 const HOST = fileURLToPath(new URL('./automation-host.ts', import.meta.url))
@@ -20,7 +21,7 @@ export interface AutomationServer {
   /** Starts a function on the model: the id of the run. */
   readonly start: (functionId: string, inputs?: JsonObject) => Promise<string>
   readonly run: (runId: string) => Promise<RunDetails>
-  /** The run once it is so. */
+  /** The run once it is so. An error if it ends without, or takes too long. */
   readonly until: (runId: string, isSo: (run: RunDetails) => boolean) => Promise<RunDetails>
   readonly ended: (runId: string) => Promise<RunDetails>
   readonly logs: (runId: string) => Promise<readonly LogLine[]>
@@ -64,9 +65,12 @@ function asked(url: string): Omit<AutomationServer, 'process' | 'errors'> {
   const items = async <T>(path: string): Promise<readonly T[]> => (await ask<Page<T>>('GET', path)).items
   const run: AutomationServer['run'] = (runId) => ask('GET', `runs/${runId}`)
   const until: AutomationServer['until'] = async (runId, isSo) => {
+    const beganAtMs = performance.now()
     for (;;) {
       const found = await run(runId)
       if (isSo(found)) return found
+      if (found.endedAt !== null || performance.now() - beganAtMs > PATIENCE_MS)
+        throw new Error(`it was waited in vain for something of this run: ${JSON.stringify(found)}`)
       await wait(30)
     }
   }
