@@ -246,5 +246,6 @@ export class AtRest {
     }
     await server.stop(GRACE_MS)
     if (left > traces) throw new Violation(`all projects are removed, and ${left} bytes are left`)
+    await new Maintenance(this.#world).check({ areSwept: true })
   }
 }

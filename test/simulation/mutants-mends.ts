@@ -1,4 +1,4 @@
-import type { TakenOut } from './mutant.ts'
+import type { Edit, TakenOut } from './mutant.ts'
 
 const COMMITTER = 'src/store/ingest/committer.ts'
 const CATALOG = 'src/store/records/pack-catalog.ts'
@@ -6,6 +6,17 @@ const PLANS = 'src/store/plan/plan-cache.ts'
 const DOUBTS = 'src/store/plan/plan-doubts.ts'
 const TEXTS = 'src/store/plan/plan-texts.ts'
 const SWEEP = 'src/store/upkeep/blob-sweep.ts'
+
+/** What finds ids that are left of removed projects, whatever left them: it hides other faults of sweeps for ever. */
+const LEFT_IDS_STAY: Edit = {
+  path: 'src/store/store-upkeep.ts',
+  replace: [
+    [
+      'if (await this.#sweep.condemnUnnamed(closing)) await markLeftIds(records, closing)',
+      'await this.#sweep.condemnUnnamed(closing)',
+    ],
+  ],
+}
 
 /**
  * Every fault of durability that the core once had and that was mended, planted again: the mend is taken out. Mends that
@@ -41,6 +52,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     fault: 'an upload wrote its ids while its project was swept, and they stayed for ever',
     path: COMMITTER,
     replace: [['await records.commit({ put: [garbageEntryAgain(pack, this.#parts.environment)] })\n', '']],
+    also: [LEFT_IDS_STAY],
   },
   {
     name: 'a sweep that met an upload does not come again',
@@ -52,6 +64,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
         path: COMMITTER,
         replace: [['await records.commit({ put: [garbageEntryAgain(pack, this.#parts.environment)] })\n', '']],
       },
+      LEFT_IDS_STAY,
     ],
   },
   {
