@@ -19,22 +19,33 @@ type Modes = { readonly readableObjectMode: boolean; readonly writableObjectMode
 export class BatchDuplex<In, Out> extends Duplex {
   readonly #handoff = new Handoff<In>()
   readonly #puller: Puller<Out>
+  #final: Done | undefined
+  #isOver = false
 
   constructor(
     make: (source: AsyncIterable<In>, signal: AbortSignal) => AsyncIterable<readonly Out[]>,
     options: TransformOptions & Modes,
   ) {
     super(definedOptions(options))
-    this.#puller = new Puller(this, (signal) => make(this.#handoff, signal))
+    this.#puller = new Puller(
+      this,
+      (signal) => make(this.#handoff, signal),
+      () => this.#end(),
+    )
   }
 
   override _write(chunk: In, _encoding: BufferEncoding, done: Done): void {
     this.#handoff.write(chunk, done)
   }
 
+  /**
+   * As in a `Transform`, the way in finishes with the function: pipelines stop looking at the stream then, and an error
+   * that came later would be nobody's.
+   */
   override _final(done: Done): void {
     this.#handoff.end()
-    done()
+    if (this.#isOver) done()
+    else this.#final = done
   }
 
   override _read(): void {
@@ -45,5 +56,10 @@ export class BatchDuplex<In, Out> extends Duplex {
     // The function may wait for a chunk: it ends with the source.
     this.#handoff.end()
     this.#puller.close(error, done)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#final?.()
   }
 }

@@ -11,12 +11,15 @@ export type OpenSource<T> = (signal: AbortSignal) => AsyncIterable<readonly T[]>
 export class Puller<T> {
   readonly #stream: Readable
   readonly #open: OpenSource<T>
+  readonly #onEnd: () => void
   readonly #controller = new AbortController()
   #iterator: AsyncIterator<readonly T[]> | undefined
 
-  constructor(stream: Readable, open: OpenSource<T>) {
+  /** `onEnd` is called when the iterable has ended without an error. */
+  constructor(stream: Readable, open: OpenSource<T>, onEnd: () => void = () => undefined) {
     this.#stream = stream
     this.#open = open
+    this.#onEnd = onEnd
   }
 
   /** For `_read`: pushes the next batch, or the end. */
@@ -40,6 +43,7 @@ export class Puller<T> {
       if (this.#stream.destroyed) return
       if (step.done === true) {
         this.#stream.push(null)
+        this.#onEnd()
         return
       }
       for (const item of step.value) this.#stream.push(item)

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { boundedGunzip, parseIds, parseObjects, type ParseObjectsOptions } from '../../src/streams/index.ts'
+import { BatchDuplex } from '../../src/streams/batch-duplex.ts'
 import { turns } from '../support/patience.ts'
 
 const VALUES = [{ id: 'a', text: 'line\nend é' }, { id: 'b', n: [1, { deep: [true, null] }] }, { id: 'c' }]
@@ -122,4 +123,17 @@ test('a transform buffers no more than it can pass on, and ends with its pipelin
   objects.destroy(new Error('enough'))
   await assert.rejects(piped, /enough/)
   assert.ok(source.destroyed)
+})
+
+test('an error long after the end of the input reaches whoever reads', async () => {
+  const failing = (): Duplex =>
+    new BatchDuplex<Uint8Array, never>(failsLate, { readableObjectMode: true, writableObjectMode: false })
+  async function* failsLate(source: AsyncIterable<Uint8Array>): AsyncGenerator<readonly never[]> {
+    for await (const _ of source) yield []
+    await turns(20)
+    throw new Error('it has an end that fits nothing')
+  }
+  const input = (): Readable => Readable.from([Buffer.from('{}')])
+  await assert.rejects(input().compose(failing()).toArray(), /fits nothing/)
+  await assert.rejects(through([Buffer.from('{}')], failing()), /fits nothing/)
 })
