@@ -106,7 +106,8 @@ export class Maintenance {
     await this.#world.faults.without(async () => {
       const { process, connection, end } = this.#world.process(`check ${this.#count++}`, () => undefined)
       for await (const { severity, subject, message } of checkStore(connection, { environment: process }))
-        if (severity === 'damage' || (areSwept && TOMBSTONE.test(subject))) throw new Violation(`check finds damage: ${subject}: ${message}`)
+        if (severity === 'damage' || (areSwept && TOMBSTONE.test(subject)))
+          throw new Violation(`check finds damage: ${subject}: ${message}`)
       end()
     })
   }

@@ -1,4 +1,5 @@
 import { linkedAbort } from '../../async/abort.ts'
+import { sleep } from '../../async/sleep.ts'
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import { isServiceError } from '../../errors.ts'
 import type { ReadRoots } from '../../object/collection.ts'
@@ -10,12 +11,12 @@ import type { Closure, PackSelection } from '../closure/closure.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import { type Pack, onlyIfDamaged } from '../records/pack-catalog.ts'
 import type { ProjectView, StoredProject } from '../records/project-view.ts'
-import { decodePackRecord, isActive, isRetired, type PackRecord } from '../records/pack-record.ts'
 import { isRemoved, readHead, viewProject } from '../records/projects.ts'
-import { type BeginParts, beginMerge, heldBytesOf } from './begin-merge.ts'
+import { measured, type ProjectPacks, readPacks } from './active-packs.ts'
+import { type BeginParts, beginMerge } from './begin-merge.ts'
 import { DamagedPacks } from './damaged-packs.ts'
 import { dropRetired } from './drop-retired.ts'
-import { choosePacks, type PackSize } from './choose.ts'
+import { choosePacks } from './choose.ts'
 import { finishMerge } from './finish-merge.ts'
 import { newestFirst, newestOfGroups } from './newest-roots.ts'
 import { Pace } from './pace.ts'
@@ -29,12 +30,16 @@ const CLOSURES_MAX = 8
 const PACKS_READ_AT_ONCE = 8
 /** Of the memory for requests a merge takes at most this share, however many packs there are: it takes fewer of them. */
 const MEMORY_SHARE = 3 / 4
-/** Interning ids and then compressing the tables takes this many times the bytes of the tables of all sources, about. */
-const MEMORY_PER_TABLES = 3
 /** Of that, the part that is taken while objects are still sorted. */
 const INTERNED_SHARE = 2 / 3
-/** The tables of merged packs are stored compressed. */
-const INFLATED_SHARE = 3
+/**
+ * Requests come first: a merge that they leave no memory for is tried again so often in a row, with less of it, after
+ * pauses that grow.
+ */
+const CROWDED_TRIES_MAX = 8
+const CROWDED_PAUSE_MS = 2_000
+/** Smaller merges would make too little of it. */
+const CROWDED_MEMORY_SHARE_MIN = 1 / 8
 
 export interface CompactorParts extends Omit<BeginParts, 'deflate' | 'memory' | 'pace' | 'windowBytesMax'> {
   /** One lane: compression takes one core at most. */
@@ -44,19 +49,6 @@ export interface CompactorParts extends Omit<BeginParts, 'deflate' | 'memory' | 
   readonly plans: PlanUpkeep
   /** Called for each damaged pack that a merge leaves as it is. */
   readonly onError: (error: unknown) => void
-}
-
-interface ActivePack extends PackSize {
-  readonly packId: string
-  /** The epoch of the merge that made it. */
-  readonly mergedAt: number
-}
-
-interface ProjectPacks {
-  /** `undefined` if the project does not exist any more. */
-  readonly project: ProjectView | undefined
-  readonly active: readonly ActivePack[]
-  readonly retiredBytes: number
 }
 
 /** Packs to merge. */
@@ -72,8 +64,10 @@ interface MergeLimits {
   readonly all: boolean
   /** The last pack. */
   readonly last: number
-  /** Less once a merge took more than was expected. */
+  /** Less once a merge took more than was expected, or more than requests left. */
   memoryBytesMax: number
+  /** Merges in a row that requests left no memory for. */
+  crowdedTries: number
   /** Packs that not even a merge of their own has the memory for. */
   readonly tooLarge: Set<number>
 }
@@ -103,12 +97,12 @@ export class PackCompactor implements GraphCompactor {
     const compacting = { pace: new Pace(environment, processorShare), signal, readRoots: once(roots) }
     await finishMerge(this.#parts, project, compacting.pace, signal)
     // Records of small packs contain the packs, so they are read as seldom as possible.
-    let packs = await this.#packs(projectId, signal)
+    let packs = await readPacks(records, projectId, signal)
     const before = measured(packs.active)
     // Packs that come meanwhile wait for the next compaction: otherwise steady uploads would keep this one from its end.
     const last = Math.max(...packs.active.map(({ sequence }) => sequence))
     const progress = { merges: 0, storedBytes: 0, storedBytesTotal: 0 }
-    const limits = { all, last, memoryBytesMax: this.#memoryBytesMax, tooLarge: new Set<number>() }
+    const limits = { all, last, memoryBytesMax: this.#memoryBytesMax, crowdedTries: 0, tooLarge: new Set<number>() }
     let stopped: CompactionReport['stopped'] = null
     while (stopped === null) {
       const chosen = await this.#choose(packs, limits)
@@ -116,7 +110,7 @@ export class PackCompactor implements GraphCompactor {
       const bytes = chosen.packs.reduce((sum, { record }) => sum + record.packBytes, 0)
       progress.storedBytesTotal += bytes
       const outcome = await this.#merge(chosen, compacting).catch((error: unknown) =>
-        this.#failed(error, chosen, signal),
+        this.#failed(error, chosen, limits, compacting),
       )
       // The others are merged without the damaged ones.
       if (outcome === 'damaged') continue
@@ -125,7 +119,9 @@ export class PackCompactor implements GraphCompactor {
         else limits.memoryBytesMax = chosen.memoryBytes / 2
         continue
       }
-      packs = await this.#packs(projectId, signal)
+      packs = await readPacks(records, projectId, signal)
+      if (outcome === 'crowded') continue
+      if (limits.crowdedTries > 0) Object.assign(limits, { crowdedTries: 0, memoryBytesMax: this.#memoryBytesMax })
       if (outcome === 'storageFull') stopped = outcome
       if (outcome !== 'merged') break
       progress.merges++
@@ -149,11 +145,19 @@ export class PackCompactor implements GraphCompactor {
   /** Nothing of such a merge stays; the packs are as they were. */
   async #failed(
     error: unknown,
-    { project, packs }: ChosenPacks,
-    signal: AbortSignal,
-  ): Promise<'storageFull' | 'tooLarge' | 'damaged' | 'refused'> {
+    chosen: ChosenPacks,
+    limits: MergeLimits,
+    { pace, signal }: Compacting,
+  ): Promise<'storageFull' | 'tooLarge' | 'damaged' | 'crowded' | 'refused'> {
+    const { project, packs, memoryBytes } = chosen
     if (isServiceError(error) && error.code === 'storage_full') return 'storageFull'
     if (isServiceError(error) && error.code === 'memory_limit_exceeded') return 'tooLarge'
+    if (isServiceError(error) && error.code === 'overloaded' && limits.crowdedTries++ < CROWDED_TRIES_MAX) {
+      limits.memoryBytesMax = Math.max(memoryBytes / 2, this.#memoryBytesMax * CROWDED_MEMORY_SHARE_MIN)
+      await sleep(CROWDED_PAUSE_MS * limits.crowdedTries, this.#parts.environment, { signal })
+      await finishMerge(this.#parts, project, pace, signal)
+      return 'crowded'
+    }
     onlyIfDamaged(error)
     const isAsRead = (): Promise<boolean> => this.#isAsRead(project, signal)
     if (await this.#damaged.find(packs, isAsRead, signal)) return 'damaged'
@@ -232,7 +236,7 @@ export class PackCompactor implements GraphCompactor {
     const { controller, unlink } = linkedAbort(signal)
     const own = controller.signal
     const party = { principal: '', projectId: project.projectId }
-    // Requests come first: a merge that holds memory they need ends, and is begun again later.
+    // A merge that holds memory that requests need ends.
     const memory = budget.open({ signal: own, party, revoke: (reason) => controller.abort(reason) })
     const deflate = openDeflate()
     try {
@@ -263,45 +267,12 @@ export class PackCompactor implements GraphCompactor {
     }
     return closures
   }
-
-  /** The active packs, as their records are now, and the bytes of those that wait for their removal. */
-  async #packs(projectId: string, signal: AbortSignal): Promise<ProjectPacks> {
-    const { records } = this.#parts
-    const project = await viewProject(records, projectId, signal)
-    const active: ActivePack[] = []
-    let retiredBytes = 0
-    if (project === undefined) return { project, active, retiredBytes }
-    for await (const entries of records.range(keyBounds('pack', projectId, project.generation), { signal })) {
-      for (const { key, value } of entries) {
-        const record = decodePackRecord(key, value)
-        if (isActive(record, project.layout)) active.push(activePack(parseHex(keyParts(key)[2]), record))
-        else if (isRetired(record, project.layout)) retiredBytes += record.packBytes
-      }
-    }
-    return { project, active, retiredBytes }
-  }
-}
-
-function activePack(sequence: number, record: PackRecord): ActivePack {
-  const { packId, objects, packBytes, owned, condemned, sources, epoch } = record
-  const liveObjects = (owned?.count ?? 0) + (condemned?.count ?? 0)
-  const liveBytes = objects === 0 ? 0 : Math.round((packBytes * liveObjects) / objects)
-  const isMerged = sources.length > 0
-  const tablesBytes = (packBytes - record.tablesStart) * (isMerged ? INFLATED_SHARE : 1)
-  const memoryBytes =
-    heldBytesOf(record) + (objects === 0 ? 0 : MEMORY_PER_TABLES * tablesBytes * (liveObjects / objects))
-  const mergedAt = isMerged ? epoch : -Infinity
-  return { sequence, packId, objects, liveObjects, packBytes, liveBytes, memoryBytes, mergedAt }
 }
 
 /** A closure that cannot be walked, because of damage or its size, does not decide about the order. */
 function onlyIfWithout(error: unknown): undefined {
   if (isServiceError(error) && error.code === 'memory_limit_exceeded') return undefined
   return onlyIfDamaged(error)
-}
-
-function measured(packs: readonly PackSize[]): { readonly packs: number; readonly storedBytes: number } {
-  return { packs: packs.length, storedBytes: packs.reduce((sum, { packBytes }) => sum + packBytes, 0) }
 }
 
 /** The root has a block of its own: every answer begins with it. */

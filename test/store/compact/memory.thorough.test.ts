@@ -60,6 +60,32 @@ test('a pack too large for the memory is skipped, and the others are merged', as
   await store.close()
 })
 
+test('a merge that requests leave no memory for is tried again when they have ended', async () => {
+  const requests = new MemoryBudget(20 * MB, { waitMs: 50 })
+  const { store } = await openStore(memoryBackend(), { memory: { ...divideMemory(32 * MB), requests } })
+  for (let number = 0; number < 10; number++) await put(store, PROJECT, upload(number))
+  await store.idle()
+  const others = requests.open({ signal: never, party: { principal: 'others', projectId: PROJECT } })
+  await others.hold(0.7 * requests.limitBytes)
+  let refusals = 0
+  const { open } = requests
+  requests.open = (options) => {
+    const lease = open.call(requests, options)
+    const { hold } = lease
+    lease.hold = (...asked) =>
+      hold.apply(lease, asked)?.catch((error: unknown) => {
+        refusals++
+        others.release()
+        throw error
+      })
+    return lease
+  }
+  const { packsAfter, stopped } = await compact(store, { roots: [] }, { all: true })
+  assert.ok(packsAfter <= 2 && stopped === null, `${packsAfter} packs, ${stopped}`)
+  assert.ok(refusals > 0, 'the others were in the way')
+  await store.close()
+})
+
 for (const code of ['storage_full', 'overloaded', 'memory_limit_exceeded'] as const)
   test(`a plan that cannot be stored after a merge (${code}) is made by the next request`, async () => {
     const large = history({ versions: 3, objects: 1_200, changed: 12 })
