@@ -13,11 +13,12 @@ const GROWING_PERCENT_MIN = 15
 /** A change of less makes no difference. */
 const GROWING_PERCENT_STEP = 5
 /**
- * What the process may hold beside its memory budget before it collects more often, and as much as it should hold. Its
- * program, its modules, its threads and the mapped tables of LevelDB take about 150 MB.
+ * How much a process holds beside its memory budget when it begins to collect more often, and when it collects as often
+ * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 150 MB, and the allocator
+ * of the system keeps some of what it once gave.
  */
-const OTHER_BYTES_WIDE = 105_000_000
-const OTHER_BYTES_NARROW = 150_000_000
+const OTHER_BYTES_WIDE = 80_000_000
+const OTHER_BYTES_NARROW = 125_000_000
 /**
  * Both halves of the space of young objects. V8 doubles it under load, up to 32 MB, and halves it when there is little
  * to do. Nothing is faster with more than this.
