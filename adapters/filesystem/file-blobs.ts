@@ -23,7 +23,7 @@ const HANDLES_MAX = 256
 /** Reads in the thread pool at a time. */
 const READS_MAX = 64
 /** Longer reads leave the calling thread. */
-const QUICK_READ_BYTES_MAX = 65_536
+const QUICK_READ_BYTES_MAX = 262_144
 /** How old a file that no put finished must be, where another process may still write it. */
 const ABANDONED_MS = 86_400_000
 

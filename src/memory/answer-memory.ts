@@ -17,6 +17,11 @@ const EQUAL_SHARE = 2
 const ON_THEIR_WAY = 2
 /** Those that read on share at most this part of the bytes once more. */
 const FAST_SHARE = 2
+/**
+ * How many buffers a response that is alone reads ahead. Beside others it reads one: their work fills the time of its
+ * reads, and all buffers are larger.
+ */
+const READS_AHEAD_ALONE = 2
 /** The basic memory of every response, leased before the response begins. */
 export const ANSWER_BYTES = 65_536
 
@@ -76,6 +81,11 @@ export class AnswerMemory {
     const share = this.#open.size > 1 ? ROOM_SHARE : ROOM_SHARE_ALONE
     const room = Math.max(ROOM_BYTES_MIN, Math.min(this.#all.roomBytes(share), equal))
     return isFast ? Math.max(room, this.#fast.roomBytes()) : room
+  }
+
+  /** How many buffers an answer may read ahead. */
+  get readsAhead(): number {
+    return this.#open.size > 1 ? 1 : READS_AHEAD_ALONE
   }
 
   /** Counts the buffers of one answer, until it ends. */
@@ -144,10 +154,15 @@ export class AnswerBuffers {
     return this.#memory.roomBytes(this.#isFast)
   }
 
-  /** How much may be read or made ahead at the moment, beside the buffer at hand. */
+  /** The size of a buffer that may be read or made ahead at the moment, beside the buffer at hand. */
   get aheadBytes(): number {
     const { roomBytes } = this
     return roomBytes < AHEAD_ROOM_BYTES_MIN ? 0 : roomBytes
+  }
+
+  /** How many of them may be read ahead. */
+  get readsAhead(): number {
+    return this.#memory.readsAhead
   }
 
   /** Something was read or inflated. */

@@ -75,3 +75,48 @@ test('a response that is alone reads in pieces near the largest that the memory 
   // With a quarter of the rest for each read there were eight.
   assert.ok(sizes.length < 8, `${sizes.length} reads for ${content.length} bytes`)
 })
+
+for (const fillsGivenMemory of [true, false])
+  test(`segments with gaps between them leave without the gaps, ${fillsGivenMemory ? 'from memory that is used again' : 'and the memory of the store stays as it is'}`, async () => {
+    const { blobs } = memoryBackend()
+    await blobs.put(BLOB, asyncOf([content]))
+    const reading = {
+      ...blobs,
+      readBytesPreferred: MB,
+      read: async (name: string, start: number, end: number, { into }: { readonly into?: Uint8Array } = {}) => {
+        const stored = await blobs.read(name, start, end)
+        if (!fillsGivenMemory || into === undefined) return stored
+        into.set(stored)
+        return into
+      },
+    }
+    const memory = new AnswerMemory(12 * MB)
+    const reader = new SegmentReader(reading, memory, REAL_ENVIRONMENT)
+    const everyThird = segments().map((batch) => batch.filter((_, at) => at % 3 === 1))
+    const expected = Buffer.concat(everyThird.flat().map(({ start, end }) => content.subarray(start, end)))
+    for (const round of ['first', 'second']) {
+      const buffers = memory.open()
+      const read: Buffer[] = []
+      for await (const bytes of reader.stored(everyThird, { signal: never, buffers }, () => true)) {
+        read.push(Buffer.from(bytes))
+        memory.readBuffers.giveBack(bytes)
+      }
+      buffers.end()
+      assert.ok(Buffer.concat(read).equals(expected), `the ${round} time every byte, in order`)
+    }
+    assert.equal(memory.heldBytes, 0)
+    assert.ok(memory.readBuffers.idleBytes > 0)
+    const half = content.length / 2
+    for (const start of [0, half])
+      assert.ok(content.subarray(start, start + half).equals(await blobs.read(BLOB, start, start + half)))
+  })
+
+test('a response that is alone reads two pieces ahead, and one beside others', () => {
+  const memory = new AnswerMemory(12 * MB)
+  const alone = memory.open()
+  assert.equal(alone.readsAhead, 2)
+  const other = memory.open()
+  assert.deepEqual([alone.readsAhead, other.readsAhead], [1, 1])
+  other.end()
+  assert.equal(alone.readsAhead, 2)
+})

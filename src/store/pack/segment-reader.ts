@@ -12,7 +12,7 @@ import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
-import { bytesOf, joined } from '../bytes/joined.ts'
+import { bytesOf, joined, movedTogether } from '../bytes/joined.ts'
 import { converted } from '../../async/relay.ts'
 import { readAhead } from '../bytes/read-ahead.ts'
 import { readSource } from './read-source.ts'
@@ -22,7 +22,7 @@ import { rawBytesOf, type SegmentBatches, type Span, spansOf, storedBytesOf } fr
 
 /** What is inflated at once, if there is room. */
 const SPAN_RAW_BYTES_MAX = 1_048_576
-/** Small reads hide behind each other, large ones two at a time. */
+/** Small reads hide behind each other. */
 const READS_AHEAD = 16
 const INFLATED_AHEAD = 2
 const INFLATED_HERE_BYTES_MAX = 65_536
@@ -30,7 +30,7 @@ const INFLATED_HERE_BYTES_MAX = 65_536
 interface LoadedSpan {
   readonly segments: readonly Segment[]
   readonly stored: readonly Uint8Array[]
-  /** All that was read, with what lies between the segments. */
+  /** All that was read, `stored` included. Its length counts as held. */
   readonly whole: Uint8Array
 }
 
@@ -80,9 +80,9 @@ export class SegmentReader {
     const spans = (): AsyncIterable<LoadedSpan> => this.#spans(batches, reading, { rawBytesMax: Infinity, readBuffers })
     return converted(spans, ({ segments, stored, whole }) => {
       for (const [i, segment] of segments.entries()) if (verify(segment)) checkStored(segment, stored[i])
-      reading.buffers.passOn(bytesOf(stored))
+      reading.buffers.passOn(whole.length)
       const bytes = joined(stored)
-      if (bytes.buffer !== whole.buffer) readBuffers.giveBack(whole)
+      readBuffers.giveBack(bytes.buffer === whole.buffer ? whole.subarray(bytes.length) : whole)
       return bytes
     })
   }
@@ -94,12 +94,12 @@ export class SegmentReader {
 
   /** The same, each with its segment: the first of them for neighbours that are cut. */
   async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
-    for await (const { segments, stored } of this.#spans(batches, reading)) {
+    for await (const { segments, stored, whole } of this.#spans(batches, reading)) {
       const pieces = (
         await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run, this.environment)))
       ).flat()
       const bytes = bytesOf(pieces.map(({ fragment }) => ('lines' in fragment ? fragment.lines : fragment.deflated)))
-      reading.buffers.hold(bytes - bytesOf(stored))
+      reading.buffers.hold(bytes - whole.length)
       reading.buffers.passOn(bytes)
       yield pieces
     }
@@ -121,7 +121,7 @@ export class SegmentReader {
       readAhead(this.#spans(batches, reading, { readBuffers }), bounds, async (span) => {
         buffers.hold(rawBytesOf(span))
         const raw = await this.#inflatedInto(span)
-        buffers.free(bytesOf(span.stored))
+        buffers.free(span.whole.length)
         readBuffers.giveBack(span.whole)
         return { segments: span.segments, raw }
       })
@@ -151,7 +151,7 @@ export class SegmentReader {
     const storedBytesMax = Math.min(this.#blobs.readBytesPreferred, BLOB_READ_BYTES_MAX)
     const bounds = {
       count: READS_AHEAD,
-      bytes: () => 2 * Math.min(storedBytesMax, buffers.aheadBytes),
+      bytes: () => buffers.readsAhead * Math.min(storedBytesMax, buffers.aheadBytes),
       bytesOf: storedBytesOf,
     }
     const spans = spansOf(batches, buffers, { storedBytesMax, rawBytesMax })
@@ -166,19 +166,18 @@ export class SegmentReader {
     const start = segments[0].start
     const end = segments[segments.length - 1].end
     // Counted before it is read: otherwise many concurrent readers would all find that there is room.
-    const storedBytes = segments.reduce((sum, segment) => sum + segment.end - segment.start, 0)
-    buffers.hold(storedBytes)
+    buffers.hold(end - start)
     try {
       const into = 'blob' in source ? readBuffers?.take(end - start) : undefined
       const whole = await readSource(this.#blobs, source, start, end, { signal, into })
-      if (into !== undefined && into.buffer !== whole.buffer) readBuffers?.giveBack(into)
-      return {
-        segments,
-        stored: segments.map((segment) => whole.subarray(segment.start - start, segment.end - start)),
-        whole,
-      }
+      const stored = segments.map((segment) => whole.subarray(segment.start - start, segment.end - start))
+      if (into === undefined) return { segments, stored, whole }
+      // Memory that is lent may be changed, which saves another buffer for what is joined.
+      if (into.buffer === whole.buffer) return { segments, stored: movedTogether(whole, stored), whole }
+      readBuffers?.giveBack(into)
+      return { segments, stored, whole }
     } catch (error) {
-      buffers.free(storedBytes)
+      buffers.free(end - start)
       throw error
     }
   }
