@@ -1,4 +1,9 @@
-import type { ChosenReport, UnreferencedCursor, UnreferencedObject } from '../object/collection.ts'
+import {
+  CHOSEN_MAX,
+  type ChosenReport,
+  type UnreferencedCursor,
+  type UnreferencedObject,
+} from '../object/collection.ts'
 import type { Destination } from './client.ts'
 import { unlessEmpty } from './keeper.ts'
 import type { PlannedChoice } from './operations.ts'
@@ -12,7 +17,7 @@ export async function choose(planned: PlannedChoice, to: Destination): Promise<v
   const listed = share === 0 && planned.ids.length > 0 ? [] : await unreferenced({ pageObjects, topsOnly }, to)
   const random = new Random(draw)
   const drawn = listed.filter(() => random.chance(share)).map(({ id }) => id)
-  const ids = [...new Set([...planned.ids, ...drawn])]
+  const ids = [...new Set([...planned.ids, ...drawn])].slice(0, CHOSEN_MAX)
   if (ids.length > 0) await condemn({ ...planned, ids }, to)
 }
 

@@ -49,8 +49,9 @@ export function isExpected(error: unknown, circumstances: Circumstances): boolea
   if (code === 'project_removed' || code === 'not_found' || code === 'conflict') return isRemoved
   if (code === 'base_mismatch') return isRemoved || isReindexed || isCollected
   const hasGivenUp = error instanceof Error && (error.message === 'the client gave up' || error.name === 'AbortError')
-  // An export waits for packs that somebody committed and could not apply.
-  if (hasGivenUp && operation?.kind === 'export') return DISTURBANCES.some((kind) => fired.has(kind))
+  // An export waits for packs that somebody committed and could not apply, for example because the record of an object is damaged.
+  if (hasGivenUp && operation?.kind === 'export')
+    return fired.has('flip') || DISTURBANCES.some((kind) => fired.has(kind))
   if (hasGivenUp) return fired.has('slow') || fired.has('hang') || fired.has('sleep')
   return operation?.kind === 'upload' && operation.isBroken && error instanceof StowageError
 }

@@ -129,6 +129,7 @@ export class FaultInjector {
   /** Nothing goes wrong from now on. */
   stop(): void {
     this.#isStopped = true
+    this.#held.clear()
   }
 
   /** Nothing goes wrong while this work is done. */

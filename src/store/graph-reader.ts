@@ -24,7 +24,7 @@ import { type FoundRoot, SharedWalks } from './closure/shared-walks.ts'
 import { readSingleText, type SingleTextParts } from './closure/single-text.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from './records/locator.ts'
 import { isRetired } from './records/pack-record.ts'
-import type { PackCatalog } from './records/pack-catalog.ts'
+import { OutdatedViewError, type PackCatalog } from './records/pack-catalog.ts'
 import type { ProjectView } from './records/project-view.ts'
 import type { PlanCache } from './plan/plan-cache.ts'
 import { PlanSelection } from './plan/planned-selection.ts'
@@ -56,6 +56,9 @@ export interface GraphReaderParts {
   readonly closing: AbortSignal
   readonly onPlanFailed: (error: unknown) => void
 }
+
+/** A request that looked at the project before packs of it were merged looks at it again. */
+const VIEWS_MAX = 3
 
 const NO_IDS = new IdSet(0)
 
@@ -97,7 +100,18 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return readSingleText(this.#single, projectId, id, options)
   }
 
+  /** What another request made since this one looked at the project may name packs of a merge: it looks again then. */
   async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#closureInView(projectId, rootId, options)
+      } catch (error) {
+        if (!(error instanceof OutdatedViewError) || attempt === VIEWS_MAX) throw error
+      }
+    }
+  }
+
+  async #closureInView(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     const { signal } = options
     const root = await this.#findRoot(projectId, rootId, options)
     if (root === undefined) return undefined
@@ -252,11 +266,14 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return (await this.#walks.walk(root, signal)).closure
   }
 
-  /** Whether no pack of it was merged: closures are compared place by place. */
+  /**
+   * Whether none of its packs was merged, nor came from a merge after this view, as in the plan of a request that began
+   * later: closures are compared place by place.
+   */
   async #liesInLayout({ packs }: Closure, project: ProjectView): Promise<boolean> {
     for (const { sequence } of packs) {
-      const { record } = await this.#parts.catalog.pack(project, sequence)
-      if (isRetired(record, project.layout)) return false
+      const { record } = await this.#parts.catalog.packOfAnyLayout(project, sequence)
+      if (isRetired(record, project.layout) || record.activeAt > project.layout) return false
     }
     return true
   }

@@ -2,7 +2,7 @@ import type { Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { ObjectCursor, ObjectPage, ObjectPageOptions, ObjectPager } from '../object/graph-store.ts'
 import { IdSet } from '../object/id-set.ts'
-import type { RecordStore } from '../storage/backend.ts'
+import type { Entry, RecordStore } from '../storage/backend.ts'
 import { Yielder } from '../async/yielder.ts'
 import { Bitmap } from './bytes/bitmap.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
@@ -12,6 +12,7 @@ import type { SegmentReader } from './pack/segment-reader.ts'
 import { keyBounds, keyParts, packKey, parseHex, pendingKey } from './records/keys.ts'
 import { objectsHeldBy } from './records/held-objects.ts'
 import { LOOKUP_KEYS, readObjects } from './records/locator.ts'
+import { markedPack } from './records/committed-pack.ts'
 import type { ObjectRecord } from './records/object-record.ts'
 import { type Pack, type PackCatalog, packIn } from './records/pack-catalog.ts'
 import type { ProjectView } from './records/project-view.ts'
@@ -107,20 +108,37 @@ export class PackObjectPager implements ObjectPager {
 
   /**
    * Whether a pack of the run is not applied yet. Until then it is not known which objects it owns: those that it brings
-   * again, and that an earlier pack holds as condemned ones, would come once with each.
+   * again, and that an earlier pack holds as condemned ones, would come once with each. Throws `corrupt_data` for a
+   * damaged pack, which is never applied.
    */
   async #waitsForPacks(
-    { projectId, generation }: ProjectView,
+    project: ProjectView,
     { sequence }: ObjectCursor,
     end: ObjectCursor,
     signal: AbortSignal,
   ): Promise<boolean> {
+    const { projectId, generation } = project
     const bounds = {
       gte: pendingKey(projectId, generation, sequence),
       lt: pendingKey(projectId, generation, end.sequence),
     }
-    for await (const { length } of this.#parts.records.range(bounds, { signal })) if (length > 0) return true
+    for await (const [mark] of this.#parts.records.range(bounds, { signal })) {
+      if (mark === undefined) continue
+      await this.#checkUnapplied(project, mark)
+      return true
+    }
     return false
+  }
+
+  async #checkUnapplied(project: ProjectView, mark: Entry): Promise<void> {
+    const { records, catalog } = this.#parts
+    const pack = await markedPack(records, mark)
+    if (pack === undefined) return
+    try {
+      await catalog.tables(await packIn(records, project, pack.sequence, pack.record))
+    } catch (error) {
+      throw await catalog.reasonOf(error, project)
+    }
   }
 
   async #fill(project: ProjectView, draft: Draft, options: FillOptions): Promise<void> {

@@ -130,12 +130,7 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     name: 'ids that were written once more for freed objects stay',
     fault: 'a server that slept while it applied a pack wrote records of objects that had been freed meanwhile',
     path: COMMITTER,
-    replace: [
-      [
-        'if (written.has(ordinal) && !isHere) stray.push',
-        'if (written.has(ordinal) && !isHere && ordinal < 0) stray.push',
-      ],
-    ],
+    replace: [['if (!isHere) stray.push', 'if (!isHere && ordinal < 0) stray.push']],
   },
   {
     name: 'plans that name freed objects serve on',

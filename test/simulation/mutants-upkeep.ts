@@ -104,7 +104,7 @@ export const IN_COMPACTING: readonly Mutant[] = [
   {
     name: 'the packs that were merged are not retired',
     path: FINISH,
-    replace: [['if (record.retiredAt !== 0) continue', 'if (record.retiredAt >= 0) continue']],
+    replace: [['if (record.retiredAt !== 0) return', 'if (record.retiredAt >= 0) return']],
   },
   {
     name: 'a pack that lies inside its record is lost when it is retired',

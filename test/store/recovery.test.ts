@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
+import type { ObjectPage } from '../../src/object/graph-store.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
 import { createPackStore } from '../../src/store/pack-store.ts'
@@ -14,6 +15,7 @@ import {
   heldOf,
   type Made,
   measureStorage,
+  never,
   openStore,
   put,
   undying,
@@ -34,6 +36,16 @@ async function crashed(uploads: Readonly<Record<string, readonly Made[]>>): Prom
     await assert.rejects(put(store, project, objects), { code: 'storage_unavailable' })
   await store.idle()
   return inner
+}
+
+/** The first page of an export from a store that has just been opened. */
+async function firstPage(backend: StorageBackend): Promise<ObjectPage | undefined> {
+  const { store } = await openStore(backend)
+  try {
+    return await store.pager.page('demo', { textBytesMax: 1_000_000, signal: never })
+  } finally {
+    await store.close()
+  }
 }
 
 test('opening applies commits that a crash interrupted', async () => {
@@ -85,6 +97,28 @@ test('a damaged marker is reported and kept, because its pack may not be applied
   assert.equal(background.length, 1)
   assert.equal((await measureStorage(backend)).records['w'], 1)
   await store.close()
+})
+
+test('an export that would wait for a damaged pack reports the damage', async () => {
+  const damaged = async (prefix: string): Promise<StorageBackend> => {
+    const backend = await crashed({ demo: [{ id: 'a' }] })
+    const entry = (await imageOf(backend)).records.find(({ key }) => Buffer.from(key).toString().startsWith(prefix))
+    assert.ok(entry !== undefined)
+    await putRecord(
+      backend,
+      entry.key,
+      entry.value.map((byte, i) => (i === entry.value.length >> 1 ? byte ^ 1 : byte)),
+    )
+    return backend
+  }
+  for (const prefix of ['w\0', 'k\0'])
+    await assert.rejects(firstPage(await damaged(prefix)), { code: 'corrupt_data' }, prefix)
+  const inBlob = await crashed({ demo: BIG })
+  const [{ name, bytes }] = (await imageOf(inBlob)).blobs
+  const changed = bytes.map((byte, i) => (i === bytes.length - 200 ? byte ^ 1 : byte))
+  await putBlob(inBlob, name, changed)
+  await assert.rejects(firstPage(inBlob), { code: 'corrupt_data' })
+  assert.equal((await firstPage(await crashed({ demo: [{ id: 'a' }] })))?.selection.objects, 1)
 })
 
 test('a storage fault or a crash while opening is an error, and the next opening completes', async () => {

@@ -105,6 +105,26 @@ test('a server learns that its plan was replaced before the blob is removed', as
   await Promise.all([server, other].map(({ store }) => store.close()))
 })
 
+test('a plan that goes with its project while another server loads it is no damage', async () => {
+  const inner = memoryBackend()
+  const first = await openStore(inner)
+  await put(first.store, 'demo', GRAPH)
+  await download(first.store, 'demo', GRAPH[0].id)
+  await first.store.idle()
+  const second = await openStore(
+    hooked(inner, async (call, name, work) => {
+      if (call !== 'read' || !name.includes('/plan-')) return work()
+      await first.store.remove('demo')
+      await inner.blobs.remove([name])
+      return work()
+    }),
+  )
+  await assert.rejects(second.store.closure('demo', GRAPH[0].id, { signal: never }), { code: 'not_found' })
+  await second.store.idle()
+  assert.deepEqual(second.background, [])
+  await Promise.all([first, second].map(({ store }) => store.close()))
+})
+
 test('uploads of two servers to one project all arrive, and none is committed twice', async () => {
   const inner = memoryBackend()
   const servers = await Promise.all([openStore(inner), openStore(inner)])

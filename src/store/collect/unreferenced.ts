@@ -81,9 +81,10 @@ export class UnreferencedLists {
         return marksOf(walk, memory)
       })
       const referred = await withWalk(this.#parts, project, { signal, party }, async (walk) => {
-        for await (const { sequence, record } of packsOf(records, project, { signal })) {
+        for await (const pack of packsOf(records, project, { signal })) {
+          const { sequence, record } = pack
           const held = record.owned ?? Bitmap.full(record.objects)
-          for (const ordinals of [held, record.condemned])
+          for (const ordinals of [held, await this.#heldOfCondemned(project, pack, signal)])
             await walk.reach(placesIn(sequence, membersOf(ordinals)), { areReached: false })
         }
         return marksOf(walk, memory)
@@ -92,6 +93,22 @@ export class UnreferencedLists {
     } finally {
       memory.release()
     }
+  }
+
+  /** Without objects that were freed, or that lie elsewhere: nothing of them refers to anything. */
+  async #heldOfCondemned(
+    project: ProjectView,
+    { sequence, record }: StoredPack,
+    signal: AbortSignal,
+  ): Promise<Bitmap | undefined> {
+    const { condemned, objects } = record
+    if (condemned === undefined || condemned.count === 0) return undefined
+    const { records, catalog } = this.#parts
+    const tables = await catalog.tables(await packIn(records, project, sequence, record))
+    const held = Bitmap.empty(objects)
+    for await (const some of lookedUp(records, project, tables, membersOf(condemned), signal))
+      for (const { ordinal, record: object } of some) if (isHere(object, sequence, ordinal)) held.add(ordinal)
+    return held
   }
 
   async *#unreferencedIn(

@@ -156,7 +156,10 @@ function moved(
   return { ...object, ...place, sequence: merge.sequence, previous }
 }
 
-/** From the layout of the merge on, the sources hold nothing. Their blobs go when no reader can need them any more. */
+/**
+ * From the layout of the merge on, the sources hold nothing. Their blobs go when no reader can need them any more. That
+ * time begins anew where a merge that was cut off goes on, since readers need the sources until it takes effect.
+ */
 async function retireAll(parts: FinishParts, open: OpenMerge, signal: AbortSignal): Promise<void> {
   const left = [...open.sources.keys()]
   for (let attempt = 0; left.length > 0;) {
@@ -172,40 +175,49 @@ async function retireAll(parts: FinishParts, open: OpenMerge, signal: AbortSigna
 /** Retires as many of these as fit into one commit; returns how many of them are retired then, 0 after a conflict. */
 async function retireFirst(
   { records, epoch }: FinishParts,
-  { project: { projectId, generation }, merge }: OpenMerge,
+  { project, merge }: OpenMerge,
   sequences: readonly number[],
 ): Promise<number> {
-  const keys = sequences.map((sequence) => packKey(projectId, generation, sequence))
+  const keys = sequences.map((sequence) => packKey(project.projectId, project.generation, sequence))
   const values = await records.getMany(keys)
-  const condemned = { epoch: await epoch(), isRemoved: false }
+  const now = await epoch()
   const put: Entry[] = []
   const expect: Entry[] = []
-  let bytes = 0
-  let done = 0
+  let [bytes, keysNamed, done] = [0, 0, 0]
   for (; done < keys.length; done++) {
     const [key, value] = [keys[done], values[done]]
     if (value === undefined) continue
-    const record = decodePackRecord(key, value)
-    if (record.retiredAt !== 0) continue
-    const mark = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
-    const beside = retiredContentKey(projectId, generation, sequences[done])
-    const [content, moved] = contentOnceRetired(record, beside)
-    const retired = { ...record, content, retiredAt: merge.layout, movedTo: merge.sequence }
-    const entries = [
-      { key, value: encodePackRecord(key, retired) },
-      { key: mark, value: encodeCondemnedBlob(mark, condemned) },
-      ...moved,
-    ]
-    bytes += bytesOf([...entries, { key, value }])
-    const isTooMuch =
-      put.length + entries.length > records.limits.commitEntriesMax || bytes > records.limits.commitBytesMax
+    const { mark, changed } = retired({ ...project, sequence: sequences[done] }, { key, value }, merge, now)
+    bytes += bytesOf([{ key, value }, mark, ...changed])
+    // The record that is expected counts once, whether it is put or not.
+    keysNamed += 1 + Math.max(1, changed.length)
+    const isTooMuch = keysNamed > records.limits.commitEntriesMax || bytes > records.limits.commitBytesMax
     if (put.length > 0 && isTooMuch) break
-    put.push(...entries)
+    put.push(...changed, mark)
     expect.push({ key, value })
   }
   if (put.length === 0) return done
   const { ok } = await records.commit({ put, expect })
   return ok ? done : 0
+}
+
+/**
+ * What retires a pack: the mark of its blob, and its record with what goes beside it. Nothing but the mark, with the
+ * epoch of now, if it is retired already.
+ */
+function retired(
+  { projectId, generation, sequence }: StoredProject & { readonly sequence: number },
+  { key, value }: Entry,
+  merge: MergeRecord,
+  epoch: number,
+): { readonly mark: Entry; readonly changed: readonly Entry[] } {
+  const record = decodePackRecord(key, value)
+  const markKey = condemnedBlobKey(projectId, packBlobName(projectId, record.packId))
+  const mark = { key: markKey, value: encodeCondemnedBlob(markKey, { epoch, isRemoved: false }) }
+  if (record.retiredAt !== 0) return { mark, changed: [] }
+  const [content, moved] = contentOnceRetired(record, retiredContentKey(projectId, generation, sequence))
+  const after = { ...record, content, retiredAt: merge.layout, movedTo: merge.sequence }
+  return { mark, changed: [{ key, value: encodePackRecord(key, after) }, ...moved] }
 }
 
 /** A pack that lies inside its record moves to a record beside it, since scans read the records of retired packs too. */

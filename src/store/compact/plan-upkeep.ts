@@ -3,6 +3,7 @@ import type { ReadRoots } from '../../object/collection.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { readSource } from '../pack/read-source.ts'
 import { decodePlanTables } from '../plan/plan-format.ts'
+import { locate } from '../records/locator.ts'
 import { condemnedBlobKey, keyBounds, keyParts, parseHex, planBlobName, planKey } from '../records/keys.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -50,7 +51,7 @@ export class PlanUpkeep {
     this.#parts = parts
   }
 
-  /** Sees to all plans of a project that name retired packs. Repeatable. */
+  /** Sees to all plans of a project that name retired packs, or whose roots are gone. Repeatable. */
   async renew(projectId: string, readRoots: ReadRoots, signal: AbortSignal): Promise<void> {
     const { records, replan } = this.#parts
     const project = await viewProject(records, projectId, signal)
@@ -98,7 +99,10 @@ export class PlanUpkeep {
     return { sequences, layout: last, activeBytes }
   }
 
-  /** Plans that name retired packs. Of the others it is noted that they hold in this layout, too. */
+  /**
+   * Plans that name retired packs, and those of roots that were freed, which hold copies of what was freed with them. Of
+   * the others it is noted that they hold in this layout, too.
+   */
   async #outdated(project: ProjectView, retired: RetiredPacks, signal: AbortSignal): Promise<StoredPlan[]> {
     const { records } = this.#parts
     const { projectId, generation, layout } = project
@@ -109,7 +113,8 @@ export class PlanUpkeep {
         if (record.layout >= retired.layout) continue
         const [, , rootId, variant] = keyParts(key)
         const plan = { key, value, record, rootId, variant }
-        if (await this.#names(projectId, plan, retired)) outdated.push(plan)
+        const [root] = await locate(records, project, [Buffer.from(rootId, 'utf8')], signal)
+        if (root === undefined || (await this.#names(projectId, plan, retired))) outdated.push(plan)
         else
           await records.commit({
             put: [{ key, value: encodePlanRecord(key, { ...record, layout }) }],

@@ -8,10 +8,10 @@ import { linePlaces } from '../pack/line-places.ts'
 import { unreferencedOrdinals } from '../pack/unreferenced.ts'
 import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { changeObjects } from '../records/change-objects.ts'
+import type { CommittedPack } from '../records/committed-pack.ts'
 import { condemnedBlobKey, headKey, objectKeyMaker, packBlobName, packKey, pendingKey } from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
 import { afterLostTry, areAsExpected } from '../records/lost-try.ts'
-import { LoweredTotals } from '../records/lowered-totals.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from '../records/object-record.ts'
 import { decodePackRecord, encodePackRecord, LAST_ORDINALS_MAX, type PackRecord } from '../records/pack-record.ts'
 import { firstPending, garbageEntryAgain, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
@@ -26,16 +26,9 @@ import {
   subtractTotals,
 } from '../records/totals.ts'
 import type { QuotaReservation } from './quotas.ts'
+import { takeOver } from './take-over.ts'
 
 const ATTEMPTS_MAX = 100
-
-/** A pack whose commit point is behind it. */
-export interface CommittedPack {
-  readonly projectId: string
-  readonly generation: number
-  readonly sequence: number
-  readonly record: PackRecord
-}
 
 export interface AppliedPack extends CommittedPack {
   /** Objects that turned out to be held by another pack, with another text. */
@@ -144,13 +137,7 @@ export class Committer {
    */
   async apply(pack: CommittedPack, tables: PackTables): Promise<AppliedPack> {
     const { objects, lastOrdinals } = pack.record
-    const wrote = {
-      tables,
-      owned: Bitmap.full(objects),
-      written: Bitmap.empty(objects),
-      differing: 0,
-      differingIds: [],
-    }
+    const wrote = { tables, owned: Bitmap.full(objects), differing: 0, differingIds: [] }
     for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
       const own = objectEntries(pack, tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))
       const others = own.filter(({ record }) => !lastOrdinals.includes(record.ordinal))
@@ -169,7 +156,6 @@ export class Committer {
     const held = await this.#write(pack, own)
     for (const [i, record] of held.entries()) {
       const { ordinal, textBytes, textCrc32 } = own[i].record
-      if (record === undefined) wrote.written.add(ordinal)
       if (record === undefined || record.sequence === pack.sequence) continue
       wrote.owned.delete(ordinal)
       if (textBytes === record.textBytes && textCrc32 === record.textCrc32) continue
@@ -188,16 +174,10 @@ export class Committer {
       record?.state === 'condemned' && record.sequence !== pack.sequence ? [i] : [],
     )
     if (condemned.length === 0) return held
-    const { after, changed } = await changeObjects(
+    const { after, changed } = await takeOver(
       this.#parts,
       pack,
-      condemned.map((i) => own[i].id),
-      (record, at) =>
-        record === undefined || (record.state === 'condemned' && record.sequence !== pack.sequence)
-          ? own[condemned[at]].record
-          : 'keep',
-      undefined,
-      new LoweredTotals(this.#parts, pack),
+      condemned.map((i) => own[i]),
     )
     for (const [at, i] of condemned.entries()) held[i] = after[at]
     for (const at of changed) held[condemned[at]] = undefined
@@ -248,10 +228,11 @@ export class Committer {
   }
 
   /**
-   * Another server applied the pack first. If that was long ago, objects of it may be gone since, and this call wrote
-   * records for them once more: these go again.
+   * Another server applied the pack first. If that was long ago, objects of it may be gone since, or lie in a merged
+   * pack. This call, or one before it that failed in between, may have written records for them once more: these go
+   * again.
    */
-  async #appliedByAnother(pack: CommittedPack, applied: PackRecord, { tables, written }: Written): Promise<PackRecord> {
+  async #appliedByAnother(pack: CommittedPack, applied: PackRecord, { tables }: Written): Promise<PackRecord> {
     const { records } = this.#parts
     const key = packKey(pack.projectId, pack.generation, pack.sequence)
     const [value] = await records.getMany([key])
@@ -264,10 +245,11 @@ export class Committer {
       }
     }
     const current = value === undefined ? undefined : decodePackRecord(key, value)
+    const holding = current?.retiredAt === 0 ? current : undefined
     const stray: Uint8Array[] = []
     for (let ordinal = 0; ordinal < tables.objects; ordinal++) {
-      const isHere = current?.owned?.has(ordinal) === true || current?.condemned?.has(ordinal) === true
-      if (written.has(ordinal) && !isHere) stray.push(tableEntry(tables.ids, ordinal))
+      const isHere = holding?.owned?.has(ordinal) === true || holding?.condemned?.has(ordinal) === true
+      if (!isHere) stray.push(tableEntry(tables.ids, ordinal))
     }
     await changeObjects(this.#parts, pack, stray, (record) => (record?.sequence === pack.sequence ? undefined : 'keep'))
     return current ?? applied
@@ -291,8 +273,6 @@ interface Written {
   readonly tables: PackTables
   /** Objects that no other pack holds. */
   readonly owned: Bitmap
-  /** Objects whose records this call wrote. */
-  readonly written: Bitmap
   differing: number
   readonly differingIds: string[]
 }

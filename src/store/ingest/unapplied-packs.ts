@@ -1,5 +1,5 @@
 import { StowageError } from '../../errors.ts'
-import type { CommittedPack } from './committer.ts'
+import type { CommittedPack } from '../records/committed-pack.ts'
 
 /**
  * Packs that were committed but whose ids could not all be written, because the storage failed in between. Their

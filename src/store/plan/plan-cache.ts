@@ -266,8 +266,10 @@ export class PlanCache {
       await this.#quota.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
       return await loadedPlan({ blob: blobName }, tables, { use, layout, sequence: record.sequence, environment })
     } catch (error) {
-      if (!(error instanceof StowageError) || error.isRetryable) throw error
-      onError(error)
+      const reason = await this.#parts.catalog.reasonOf(error, project)
+      // A project that was removed meanwhile takes its plans along: no damage.
+      if (!(reason instanceof StowageError) || reason.isRetryable || reason.code === 'not_found') throw reason
+      onError(reason)
       await this.#stored.drop(project.projectId, { key, value, blobName }).catch(onError)
       return undefined
     }

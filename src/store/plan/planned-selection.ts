@@ -309,7 +309,7 @@ export class PlanSelection implements Selection, PlannedSelection {
     packId: string
     isInline: boolean
   }): Promise<ByteSource> {
-    if (isInline) return (await this.#catalog.pack(this.#project, sequence)).source
+    if (isInline) return (await this.#catalog.packOfAnyLayout(this.#project, sequence)).source
     return { blob: packBlobName(this.#project.projectId, packId) }
   }
 }

@@ -1,12 +1,11 @@
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
-import { type CommittedPack, type Committer, projectRemoved } from '../ingest/committer.ts'
-import { keyBounds, keyParts, packKey, parseHex } from '../records/keys.ts'
+import { type Committer, projectRemoved } from '../ingest/committer.ts'
+import { keyBounds } from '../records/keys.ts'
+import { type CommittedPack, markedPack } from '../records/committed-pack.ts'
 import { onlyIfDamaged, packOf, readTables } from '../records/pack-catalog.ts'
-import { decodePackRecord } from '../records/pack-record.ts'
 import { isRemoved, readHead } from '../records/projects.ts'
-import { decodeMark } from '../records/records.ts'
 
 export interface RecoveryParts {
   readonly records: RecordStore
@@ -35,15 +34,9 @@ export async function applyPending(parts: RecoveryParts, onDamage: (error: unkno
 
 /** Applies the pack that this mark stands for, unless it was applied meanwhile. */
 export async function applyMarked(parts: RecoveryParts, mark: Entry): Promise<void> {
-  decodeMark(mark.key, mark.value)
-  const [projectId, generationHex, sequenceHex] = keyParts(mark.key)
-  const generation = parseHex(generationHex)
-  const sequence = parseHex(sequenceHex)
-  const key = packKey(projectId, generation, sequence)
-  const [value] = await parts.records.getMany([key])
-  const record = value === undefined ? undefined : decodePackRecord(key, value)
-  if (record === undefined) await parts.records.commit({ remove: [mark.key] })
-  else if (record.state === 'committed') await applyPack(parts, { projectId, generation, sequence, record })
+  const pack = await markedPack(parts.records, mark)
+  if (pack === undefined) await parts.records.commit({ remove: [mark.key] })
+  else if (pack.record.state === 'committed') await applyPack(parts, pack)
 }
 
 /** Applies a pack from its own tables. Throws `project_removed` if a sweep has taken it with its project. */

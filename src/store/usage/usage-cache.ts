@@ -8,7 +8,7 @@ import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { orAborted } from '../../async/abort.ts'
 import type { Closure } from '../closure/closure.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { viewProject } from '../records/projects.ts'
+import { pendingPacks, viewProject } from '../records/projects.ts'
 import { readTotals } from '../records/totals.ts'
 import { BYTES_PER_OBJECT, countUsage } from './count-usage.ts'
 
@@ -62,7 +62,9 @@ export class UsageCache implements UsageCounter {
   async usage(projectId: string, roots: readonly GraphRoot[], { signal }: SignalOptions): Promise<ProjectUsage> {
     const project = await viewProject(this.#parts.records, projectId, signal)
     if (project === undefined) return EMPTY
-    const key = keyOf(project, roots)
+    // Before the counting: what is written meanwhile may be missing in it.
+    const pending = await pendingPacks(this.#parts.records, project, { signal })
+    const key = keyOf(project, pending, roots)
     const known = this.#countings.get(projectId)
     return this.#inTime(known?.key === key ? known.result : this.#begin(project, roots, key), signal)
   }
@@ -123,9 +125,14 @@ export class UsageCache implements UsageCounter {
   }
 }
 
-function keyOf({ generation, sequence, layout }: ProjectView, roots: readonly GraphRoot[]): string {
+/** `pending` are the numbers of the packs whose ids may not all be written. */
+function keyOf(
+  { generation, sequence, layout }: ProjectView,
+  pending: readonly number[],
+  roots: readonly GraphRoot[],
+): string {
   const hash = createHash('sha256')
   for (const { kind, id, groupId, rootObjectId } of roots)
     hash.update(JSON.stringify([kind, id, groupId, rootObjectId]))
-  return `${generation} ${sequence} ${layout} ${hash.digest('hex')}`
+  return `${generation} ${sequence} ${layout} ${pending.join()} ${hash.digest('hex')}`
 }

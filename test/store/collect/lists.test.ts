@@ -4,6 +4,7 @@ import type { StowageError } from '../../../src/errors.ts'
 import type { UnreferencedCursor, UnreferencedObject } from '../../../src/object/collection.ts'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import { asGuarded } from '../../../src/storage/guard.ts'
+import { headKey } from '../../../src/store/records/keys.ts'
 import { gate, hooked, writesIds } from '../failures.ts'
 import { heldOf, never, put } from '../support.ts'
 import { type Collecting, jsonBytesOf, node, OLDER_THAN, openCollecting, PROJECT, TERMS, UNDO } from './collecting.ts'
@@ -158,4 +159,33 @@ test('chosen objects are condemned unless they are young or something else refer
   await pass(UNDO + 1)
   assert.equal((await collect()).freed.objects, 3)
   await close()
+})
+
+test('what was freed is no longer counted as referring to others, even if the collection was cut off behind it', async () => {
+  const inner = memoryBackend()
+  let isFreed = false
+  const head = Buffer.from(headKey(PROJECT)).toString()
+  const backend = hooked(inner, async (call, key, work) => {
+    if (isFreed && call === 'commit' && key === head) throw new Error('cut off')
+    return work()
+  })
+  const collecting = await openCollecting(1, backend)
+  const { store, collect, pass, roots } = collecting
+  await put(store, PROJECT, KEPT)
+  roots.add('kept')
+  await put(store, PROJECT, [node('parent', ['child'])])
+  await pass(OLDER_THAN + 1)
+  assert.equal((await collect()).condemned.objects, 1)
+  await pass(UNDO + 1)
+  await put(store, PROJECT, [node('child')])
+  isFreed = true
+  await assert.rejects(collect())
+  isFreed = false
+  assert.deepEqual(await heldOf(store, PROJECT, ['parent']), new Set())
+  const tops = await pagesOf(collecting, 10, true)
+  assert.deepEqual(
+    tops.map(({ id }) => id),
+    ['child'],
+  )
+  await collecting.close()
 })

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { filesystemBackend } from '../../../adapters/filesystem/index.ts'
 import { CORE_RECORD_LIMITS, type StorageBackend } from '../../../src/storage/backend.ts'
+import { headKey } from '../../../src/store/records/keys.ts'
 import { folderInMemory } from '../../support/folder.ts'
+import { hooked } from '../failures.ts'
 import { assertSound, openStore } from '../support.ts'
 import { assertHolds, compact, history, PROJECT, smallest, uploaded } from './support.ts'
 
@@ -60,4 +62,27 @@ test('a commit of a merge names no more keys than the smallest storage allows', 
   assert.ok(keysMax <= CORE_RECORD_LIMITS.commitEntriesMax, `${keysMax} keys`)
   const atLeast = OBJECTS / CORE_RECORD_LIMITS.commitEntriesMax
   assert.ok(commits > atLeast, `${commits} commits; more than ${atLeast} were expected`)
+})
+
+test('a merge of many packs that was cut off before it took effect ends in commits that the smallest storage takes', async () => {
+  const many = history({ versions: 40, objects: 100, changed: 4 })
+  const backend = smallest()
+  const { store } = await uploaded(many, backend)
+  await store.close()
+  const head = Buffer.from(headKey(PROJECT)).toString()
+  let commits = 0
+  const dying = await openStore(
+    hooked(backend, (call, key, work) => {
+      const takesEffect = call === 'commit' && key === head && ++commits === 2
+      return takesEffect ? Promise.reject(new Error('crashed')) : work()
+    }),
+  )
+  await assert.rejects(compact(dying.store, many))
+  await dying.store.close()
+  const next = await openStore(backend)
+  assert.equal((await compact(next.store, many)).packsBefore, 1)
+  await assertHolds(next.store, many, { closures: 3 })
+  assert.deepEqual(next.background, [])
+  await next.store.close()
+  await assertSound(backend)
 })

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
-import { hooked } from '../failures.ts'
+import { headKey } from '../../../src/store/records/keys.ts'
+import { gate, hooked } from '../failures.ts'
 import { assertSound, collected, download, idOfLine, never, openStore, put } from '../support.ts'
 import { assertHolds, compact, exported, history, PROJECT, smallest, uploaded } from './support.ts'
 
@@ -107,6 +108,32 @@ test('have and deltas are correct after a merge', async () => {
   assert.deepEqual(new Set(lines.split('\n').slice(0, -1).map(idOfLine)), lacking)
   assert.ok(lines.includes('\t["root-8",'), 'the root is sent as a delta')
   await opened.store.close()
+})
+
+test('a download that looked at the project before a merge is answered, whatever plans were made after it', async () => {
+  const [seen, go] = [gate(), gate()]
+  const head = Buffer.from(headKey(PROJECT)).toString()
+  let isHeld = false
+  const backend = hooked(memoryBackend(), async (call, key, work) => {
+    const done = await work()
+    if (isHeld && call === 'getMany' && key === head) {
+      isHeld = false
+      seen.open()
+      await go.opened
+    }
+    return done
+  })
+  const { store } = await uploaded(SMALL, backend)
+  const before = await download(store, PROJECT, 'root-8')
+  isHeld = true
+  const rest = download(store, PROJECT, 'root-9', [{ id: 'root-8', digest: before?.digest ?? '' }])
+  await seen.opened
+  await compact(store, SMALL)
+  await assertHolds(store, SMALL)
+  go.open()
+  const { ids } = SMALL.oracle.closure('root-9')
+  assert.deepEqual((await rest)?.ids, new Set([...ids].filter((id) => before?.ids.has(id) === false)))
+  await store.close()
 })
 
 test('objects that arrived after a root are sent to a client that names only the root', async () => {

@@ -3,6 +3,9 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import type { ObjectCursor } from '../../../src/object/graph-store.ts'
+import { asGuarded } from '../../../src/storage/guard.ts'
+import { BlobSweep } from '../../../src/store/upkeep/blob-sweep.ts'
+import { EpochCounter } from '../../../src/store/upkeep/epochs.ts'
 import { headKey } from '../../../src/store/records/keys.ts'
 import type { PackStore } from '../../../src/store/pack-store.ts'
 import { type Collecting, node, OLDER_THAN, openCollecting } from '../collect/collecting.ts'
@@ -112,6 +115,37 @@ test('an export that continues after the merged packs are removed misses nothing
   await opened.store.compactor.dropRetired(PROJECT, () => true, never)
   assert.deepEqual(new Set(await run.read()), new Set(HISTORY.oracle.objects.keys()))
   await opened.store.close()
+})
+
+test('the packs of a merge that was cut off for days stay for a day once it takes effect', async () => {
+  const backend = sharing(memoryBackend())
+  const { store } = await uploaded(HISTORY, backend)
+  const head = Buffer.from(headKey(PROJECT)).toString()
+  let commits = 0
+  const dying = await openStore(
+    hooked(backend, (call, key, work) => {
+      const takesEffect = call === 'commit' && key === head && ++commits === 2
+      return takesEffect ? Promise.reject(new Error('crashed')) : work()
+    }),
+  )
+  await assert.rejects(compact(dying.store, HISTORY))
+  for (let epoch = 0; epoch < 2 * DAY_EPOCHS; epoch++) await store.epochs.advance()
+  const run = new Run(store)
+  await run.read(4)
+  await store.compactor.finishOpenMerges((error) => assert.fail(String(error)), never)
+  const { records, blobs } = asGuarded(backend)
+  const environment = { monotonicMs: () => 0 }
+  const sweep = new BlobSweep({
+    records,
+    blobs,
+    environment,
+    epochs: new EpochCounter(records, environment),
+    dropRetired: (...due) => store.compactor.dropRetired(...due),
+  })
+  await sweep.removeCondemned(never)
+  assertOnce(await run.read(), HISTORY.oracle.objects.keys())
+  await dying.store.close()
+  await store.close()
 })
 
 const GRAPH: readonly Made[] = [node('root', ['a', 'b']), node('a'), node('b'), node('old')]

@@ -3,17 +3,18 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../../src/storage/backend.ts'
 import { keyBounds, keyParts } from '../../../src/store/records/keys.ts'
+import { node, OLDER_THAN, openCollecting, UNDO } from '../collect/collecting.ts'
 import { gate, hooked } from '../failures.ts'
-import { assertSound, download, openStore, put } from '../support.ts'
+import { assertSound, download, never, openStore, put } from '../support.ts'
 import { assertHolds, compact, history, PROJECT, uploaded } from './support.ts'
 
 /** Closures of more than 1,000 objects have plans in storage. */
 const LARGE = history({ versions: 6, objects: 1_200, changed: 12 })
 const NEWEST = 'root-6'
 
-async function plannedRoots({ records }: StorageBackend): Promise<string[]> {
+async function plannedRoots({ records }: StorageBackend, projectId = PROJECT): Promise<string[]> {
   const roots: string[] = []
-  for await (const entries of records.range(keyBounds('plan', PROJECT)))
+  for await (const entries of records.range(keyBounds('plan', projectId)))
     for (const { key } of entries) roots.push(keyParts(key)[2])
   return roots.sort()
 }
@@ -107,4 +108,37 @@ test('plans that name no merged pack stay as they are', async () => {
   assert.equal(reader.plans(), 0)
   await opened.store.close()
   await reader.store.close()
+})
+
+test('the plan of a root that was freed goes with the next compaction, even if it names no merged pack', async () => {
+  const backend = memoryBackend()
+  const collecting = await openCollecting(1, backend)
+  const { store, roots, readRoots } = collecting
+  await put(store, 'p', [node('kept')])
+  roots.add('kept')
+  // The packs are so small that the plan has copies of all of them.
+  const groups = Array.from({ length: 12 }, (_, group) => {
+    const leaves = Array.from({ length: 100 }, (_, at) => node(`leaf-${group}-${at}`))
+    const children = leaves.map(({ id }) => id)
+    return { id: `group-${group}`, objects: [...leaves, node(`group-${group}`, children)] }
+  })
+  for (const { objects } of groups) await put(store, 'p', objects)
+  await put(store, 'p', [node('older', ['leaf-0-0'])])
+  const root = node(
+    'root',
+    groups.map(({ id }) => id),
+  )
+  // Only a part of its block belongs to the plan, so the root is copied too.
+  await put(store, 'p', [root, node('beside')])
+  const { digest } = (await download(store, 'p', 'older')) ?? assert.fail()
+  await download(store, 'p', 'root', [{ id: 'older', digest }])
+  await store.idle()
+  assert.ok((await plannedRoots(backend, 'p')).includes('root'))
+  await collecting.pass(OLDER_THAN + 1)
+  await collecting.collect()
+  await collecting.pass(UNDO + 1)
+  assert.equal((await collecting.collect()).freed.objects, 12 * 101 + 3)
+  await store.compactor.compact('p', readRoots, { signal: never, all: true })
+  assert.deepEqual(await plannedRoots(backend, 'p'), [])
+  await collecting.close()
 })
