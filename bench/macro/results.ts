@@ -28,6 +28,7 @@ export type FigureName =
   | 'healthP99Ms'
   | 'slowestToFastest'
   | 'timesAlone'
+  | 'timesAloneAtFirst'
   | 'refused'
   | 'diskBytesPerJsonByte'
   | 'growth'
@@ -64,6 +65,7 @@ export const FIGURES: Readonly<Record<FigureName, FigureKind>> = {
   healthP99Ms: { unit: 'ms', better: 'lower', title: '/healthz p99' },
   slowestToFastest: { unit: 'x', better: 'lower', title: 'slowest client to fastest' },
   timesAlone: { unit: 'x', better: 'lower', title: 'time beside the others to time alone' },
+  timesAloneAtFirst: { unit: 'x', better: 'lower', title: 'the same while they begin' },
   refused: { unit: 'requests', better: 'lower', title: 'answered 503' },
   diskBytesPerJsonByte: { unit: 'x', better: 'lower', title: 'bytes on disk for each byte of JSON' },
   growth: { unit: 'x', better: 'lower', title: 'cost for each object, large model to small' },
