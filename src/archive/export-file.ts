@@ -47,7 +47,8 @@ interface JournalOpening {
 
 /**
  * Exports a project into a file, which appears when it is whole. Until then it grows as `<path>.partial`, beside a
- * journal; a later export of the same subject continues from there. Throws `conflict` if the file exists.
+ * journal; a later export of the same subject continues from there. Throws `conflict` if the file exists, and `not_found` if its
+ * folder does not.
  */
 export async function exportToFile(
   address: ProjectAddress,
@@ -56,6 +57,8 @@ export async function exportToFile(
 ): Promise<ExportResult> {
   const project = remoteProject(address, options.signal)
   if (await exists(path)) throw new StowageError('conflict', `the file ${quoted(path)} exists; choose another name`)
+  if (!(await exists(dirname(path))))
+    throw new StowageError('not_found', `the folder ${quoted(dirname(path))} does not exist; create it first`)
   const [partial, journalPath] = [`${path}.partial`, `${path}.partial.journal`]
   const opening: JournalOpening = {
     url: project.remote.connection.url,

@@ -20,6 +20,16 @@ test('a repeated import changes nothing', async (t) => {
   assert.deepEqual([again.sent, again.records.created, again.records.updated], [0, 0, 0])
 })
 
+test('an export into a folder that does not exist names the folder', async (t) => {
+  const folder = temporaryFolder(t)
+  const source = site(t)
+  await furnish(source)
+  await assert.rejects(exportToFile(source.address, join(folder, 'missing', 'house.tar')), {
+    code: 'not_found',
+    message: /missing" does not exist; create it first$/,
+  })
+})
+
 test('an interrupted export resumes and produces the same file', async (t) => {
   const folder = temporaryFolder(t)
   const source = site(t)

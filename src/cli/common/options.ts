@@ -56,7 +56,8 @@ export function portNumber(text: string): number {
 export function durationSeconds(text: string): number {
   const [, count, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? []
   const seconds = Number(count) * (SECONDS[unit] ?? Number.NaN)
-  if (!(seconds >= 1)) throw new InvalidArgumentError('It must be a whole number and a unit: 90s, 15m, 12h or 30d.')
+  if (!(seconds >= 1))
+    throw new InvalidArgumentError('It must be a whole number, at least 1, and a unit: 90s, 15m, 12h or 30d.')
   return seconds
 }
 
