@@ -6,7 +6,7 @@ import type { JsonObject, Annotation } from '../../src/automation/index.ts'
 import type { LogLine } from '../../src/automation/runtime/index.ts'
 import type { Page, Run, RunDetails, Version } from '../../src/automation-server/index.ts'
 import { createClient } from '../../src/client/index.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { inTime, PATIENCE_MS } from '../support/patience.ts'
 import type { HostSettings } from './automation-host.ts'
 
 const HOST = fileURLToPath(new URL('./automation-host.ts', import.meta.url))
@@ -46,10 +46,11 @@ export async function automationServer(t: Lasting, settings: HostSettings): Prom
   })
   let errors = ''
   host.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  const line = await Promise.race([
+  const printed = Promise.race([
     once(host.stdout.setEncoding('utf8'), 'data'),
     once(host, 'exit').then(() => Promise.reject(new Error(errors))),
   ])
+  const line = await inTime(printed, 'the server prints its address')
   return { process: host, errors: () => errors, ...asked(String(line[0]).trim()) }
 }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import type { RunFile } from '../../src/automation/runtime/index.ts'
-import { eventually } from '../support/patience.ts'
+import { eventually, inTime } from '../support/patience.ts'
 import { type AutomationServer, automationServer, isAlive } from './automation-server.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -31,7 +31,7 @@ async function processesOf(pid: number | undefined): Promise<readonly number[]> 
 async function killed(server: AutomationServer): Promise<void> {
   const gone = once(server.process, 'exit')
   server.process.kill('SIGKILL')
-  await gone
+  await inTime(gone, 'the killed server is gone')
 }
 
 suite('a server that dies during a run', { concurrency: 2 }, () => {
@@ -99,7 +99,7 @@ suite('a server that dies during a run', { concurrency: 2 }, () => {
       const processes = await processesOf(first.process.pid)
       const gone = once(first.process, 'exit')
       first.process.kill('SIGTERM')
-      assert.deepEqual(await gone, [0, null], first.errors())
+      assert.deepEqual(await inTime(gone, 'the stopped server is gone'), [0, null], first.errors())
       assert.deepEqual(
         await Promise.all(processes.map(isAlive)),
         processes.map(() => false),

@@ -22,6 +22,20 @@ export async function eventually(isSo: () => boolean | Promise<boolean>, what: s
   }
 }
 
+/** What something resolves to. An error if that takes too long. */
+export async function inTime<T>(something: Promise<T>, what: string): Promise<T> {
+  const late = new AbortController()
+  const tooLate = sleep(PATIENCE_MS, undefined, { signal: late.signal }).then(() => {
+    throw new Error(`within ${PATIENCE_MS} ms it did not come to pass that ${what}`)
+  })
+  tooLate.catch(() => undefined)
+  try {
+    return await Promise.race([something, tooLate])
+  } finally {
+    late.abort()
+  }
+}
+
 /** Lets whatever needs no more than this process go on, so that what must not happen would have happened. */
 export async function turns(count = 20): Promise<void> {
   for (let turn = 0; turn < count; turn++) await nextTurn()
