@@ -170,7 +170,7 @@ test('times and numbers of runs are options, and invalid ones are refused with v
   })
   const wrong: readonly (readonly [string, string, RegExp])[] = [
     ['--function-timeout', '30d', /24 days at most/],
-    ['--function-timeout', '15', /a whole number and a unit: 90s, 15m/],
+    ['--function-timeout', '15', /a whole number, at least 1, and a unit: 90s, 15m/],
     ['--function-memory-bytes-max', '1000', /134217728 \(128 MB\) or more/],
     ['--pending-runs-max', '20000', /an integer from 1 to 10000/],
     ['--function-concurrency', '0', /1 or more/],
