@@ -3,11 +3,11 @@ import type { PlannedObject } from './models.ts'
 
 /**
  * So long after the server began with an operation, or when its first call of this kind since then took effect. In a
- * collection, `commit t` frees objects and lowers the totals.
+ * collection, `commit t` frees objects and lowers the totals; in a merge, `commit k` retires the packs that it replaces.
  */
 export type PlannedSleep = { readonly durationMs: number } & (
   | { readonly afterMs: number }
-  | { readonly afterCall: 'commit' | 'commit t' | 'put publishes' }
+  | { readonly afterCall: 'commit' | 'commit k' | 'commit t' | 'put publishes' }
 )
 
 interface Planned {

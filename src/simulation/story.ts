@@ -5,6 +5,7 @@ import type {
   PlannedCollection,
   PlannedCompaction,
   PlannedDownload,
+  PlannedExport,
   PlannedPin,
   PlannedRemoval,
   PlannedUpload,
@@ -154,6 +155,15 @@ export class Teller {
   remove(crashAfterMs: number | undefined, gapMs = 0, more: Partial<PlannedRemoval> = {}): void {
     const crash = crashAfterMs === undefined ? {} : { crashAfterMs }
     this.#add({ kind: 'remove', projectId: this.#projectId, ...crash, ...more }, gapMs)
+  }
+
+  /** How much the project holds. */
+  count(gapMs = 0): void {
+    this.#add({ kind: 'usage', projectId: this.#projectId }, gapMs)
+  }
+
+  export(more: Pick<PlannedExport, 'pageBytes' | 'hold'>, gapMs = 0): void {
+    this.#add({ kind: 'export', projectId: this.#projectId, ...more }, gapMs)
   }
 
   /** `fullAfterCalls`: the disk is full so many calls after it began. */

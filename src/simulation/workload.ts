@@ -4,6 +4,7 @@ import { conflicting, planModel, type PlannedModel, type PlannedObject, type Pla
 import type { Operation, PlannedUpload, Unplaced } from './operations.ts'
 import type { Random } from './random.ts'
 import { planStory } from './stories.ts'
+import { planLateStory } from './stories-late.ts'
 import { planSpaceStory } from './stories-space.ts'
 
 /** What comes last comes so many places behind the last version. */
@@ -15,6 +16,8 @@ const STORY_SHARE = 0.3
 const UNDISTURBED_SHARE = 0.7
 /** The share of runs that tell a story of quotas or chosen objects, and of the others that have either. */
 const SPACE_STORY_SHARE = 0.06
+/** The share of runs of several servers in which one is late. */
+const LATE_STORY_SHARE = 0.05
 const QUOTA_SHARE = 0.1
 const CHOICES_SHARE = 0.12
 
@@ -30,6 +33,7 @@ interface Workload {
 
 /** The actions of clients in one run. */
 export function planOperations(random: Random, servers: number): Workload {
+  if (servers > 1 && random.fork('late').chance(LATE_STORY_SHARE)) return storyAlone(random, servers, planLateStory)
   if (random.fork('space').chance(SPACE_STORY_SHARE)) return storyAlone(random, servers, planSpaceStory)
   if (random.fork('alone').chance(STORY_ALONE_SHARE)) return storyAlone(random, servers, planStory)
   const projects = random.chance(0.8) ? ['p'] : ['p', 'q']

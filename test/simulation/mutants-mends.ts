@@ -229,4 +229,40 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
     path: 'src/store/collect/unreferenced.ts',
     replace: [['const listing = pending.size > 0 ? await list()', 'const listing = pending.size < 0 ? await list()']],
   },
+  {
+    name: 'a late upload takes objects over though its pack is applied',
+    fault:
+      'a server that slept in the middle of an upload brought condemned objects again into a pack that was gone soon',
+    path: 'src/store/ingest/take-over.ts',
+    replace: [
+      ['return [this.#record, ...this.#totals.expect]', 'return this.#totals.expect'],
+      ['if (!areAsExpected(record, [this.#record])) throw', 'if (record.length === 0) throw'],
+      ['found?.slice(0, 1)', 'found?.slice(0, 0)'],
+      ['found?.slice(1)', 'found'],
+    ],
+  },
+  {
+    name: 'records of a pack that was merged stay when it was applied late',
+    fault: 'a server that slept while it applied a pack left records of objects in it, though it had been merged',
+    path: COMMITTER,
+    replace: [['current?.retiredAt === 0 ? current : undefined', 'current?.retiredAt === 0 ? current : current']],
+  },
+  {
+    name: 'a merge that goes on does not renew what its sources wait for',
+    fault: 'a merge that was cut off for long removed its sources as soon as it took effect, below those who read them',
+    path: 'src/store/compact/finish-merge.ts',
+    replace: [['put.push(...changed, mark)', 'if (changed.length > 0) put.push(...changed, mark)']],
+  },
+  {
+    name: 'usage is remembered whatever is being stored',
+    fault: 'the usage of a project that was counted while an upload was being stored stayed as it was',
+    path: 'src/store/usage/usage-cache.ts',
+    replace: [['${layout} ${pending.join()} ', '${layout} ${pending.length < 0} ']],
+  },
+  {
+    name: 'an export does not wait for packs that are not applied',
+    fault: 'an export that began while an upload brought condemned objects again held them twice',
+    path: 'src/store/object-pager.ts',
+    replace: [['if (mark === undefined) continue', 'if (mark !== undefined) continue']],
+  },
 ]
