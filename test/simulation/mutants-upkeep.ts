@@ -153,9 +153,4 @@ export const IN_COMPACTING: readonly Mutant[] = [
     path: BEGIN,
     replace: [[' || head.layout !== layout) return false', ') return false']],
   },
-  {
-    name: 'packs are merged again at once',
-    path: 'src/store/compact/compactor.ts',
-    replace: [['const MERGE_AGE_EPOCHS = 2', 'const MERGE_AGE_EPOCHS = -1']],
-  },
 ]
