@@ -32,6 +32,22 @@ test('packs of many uploads are merged into one, and every version stays unchang
   await reopened.store.close()
 })
 
+test('a merged pack is merged again only when two epochs have begun since', async () => {
+  const opened = await uploaded(SMALL)
+  const { store } = opened
+  assert.equal((await compact(store, SMALL, { all: true })).packsAfter, 1)
+  await put(store, PROJECT, [{ id: 'later' }])
+  const counts: number[] = []
+  for (const epoch of [0, 1, 2]) {
+    if (epoch > 0) await store.epochs.advance()
+    await store.epochs.current() // the store remembers the epoch for a while
+    counts.push((await compact(store, SMALL, { all: true })).packsAfter)
+  }
+  assert.deepEqual(counts, [2, 2, 1])
+  await assertHolds(store, SMALL)
+  await store.close()
+})
+
 test('everything can be read during a merge, on this and on another server', async () => {
   const backend = smallest()
   const opened = await uploaded(SMALL, backend)
