@@ -3,6 +3,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { createObjectService, openAccess } from '../../src/index.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { BaseFile } from '../../src/cli/client/base-file.ts'
 import { newDataFolder } from './command.ts'
 
@@ -30,6 +32,30 @@ test('texts in a file of lines are found by id, regardless of chunks', async (t)
   }
 })
 
+test('a downloaded file names its root with the digest that the server has for it', async (t) => {
+  const folder = newDataFolder(t)
+  mkdirSync(folder)
+  const path = join(folder, 'down.txt')
+  const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
+  const project = service.project('p')
+  const objects = Array.from({ length: 3_000 }, (_, at) => ({ id: `ä${at}`, below: { referencedId: `ä${at + 1}` } }))
+  await project.upload([Buffer.from(JSON.stringify(objects))], 'application/json')
+  const answer = await service.fetch(
+    new Request('http://host/objects/p/ä0', { headers: { accept: 'text/plain', 'accept-encoding': 'identity' } }),
+  )
+  const lines = await answer.text()
+  const have = `ä0@${answer.headers.get('stowage-closure')}`
+  for (const content of [lines, lines.trimEnd(), lines + lines]) {
+    writeFileSync(path, content)
+    await using file = await BaseFile.open(path, never)
+    assert.equal(file.have, have)
+  }
+  writeFileSync(path, lines.replace('ä7', 'ä8'))
+  await using changed = await BaseFile.open(path, never)
+  assert.notEqual(changed.have, have)
+  await service.close()
+})
+
 test('a file that is not made of lines is refused with the expected format', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
@@ -53,4 +79,5 @@ test('a file that is not made of lines is refused with the expected format', asy
   writeFileSync(path, '')
   await using empty = await BaseFile.open(path, never)
   assert.deepEqual(await empty.getMany(['a']), [undefined])
+  assert.equal(empty.have, undefined)
 })

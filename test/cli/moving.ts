@@ -131,10 +131,8 @@ export async function moveModels(t: TestContext, options: MoveOptions): Promise<
     const downloaded = await move(`download of ${what}`, 'calm', 'calm', [
       'download',
       root,
-      '--have',
-      first,
       '--base',
-      firstFile,
+      downFile,
       '-o',
       changesFile,
     ])

@@ -11,6 +11,7 @@ import { BaseFile } from '../client/base-file.ts'
 import { type Format, formatOption, FormatWriter } from '../client/formats.ts'
 import { PartialFile } from '../client/partial-file.ts'
 import { fileSink, type Sink, STDOUT, stdoutSink } from '../client/sink.ts'
+import { parseHaveRoot } from '../../object/have-root.ts'
 import { formatBytes, formatCount } from '../common/format.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { collected, jsonOption } from '../common/options.ts'
@@ -21,8 +22,8 @@ Examples:
   stowage download $ROOT --url http://127.0.0.1:8642 --project demo --token-file token.txt -o model.txt
   stowage download $ROOT --format json -o model.json        one JSON array
   stowage download $ROOT --format ndjson | jq -r .name      to a pipe, one object a line
-  stowage download $NEW --have $OLD -o changes.txt          only what the older version lacks
-  stowage download $NEW --have $OLD --base old.txt          the same; changed objects arrive as deltas on old.txt
+  stowage download $NEW --base old.txt -o changes.txt       only what this older download lacks, as deltas on it
+  stowage download $NEW --have $OLD -o changes.txt          the same without its file, and without deltas
   stowage download $NEW --cache ~/.cache/stowage -o new.txt objects of earlier downloads come from the cache
   stowage download $ROOT -o model.txt --json                prints {"objects", "missing", "closure", ...}
 
@@ -64,7 +65,7 @@ export function downloadCommand(): Command {
     .addOption(
       new Option(
         '--base <file>',
-        'the file of an earlier download, of a root that --have names: changed objects are sent as deltas on it',
+        'the file of an earlier download: its objects are omitted, and changed ones are sent as deltas on it; with --have, the roots named there are omitted instead',
       ),
     )
     .addOption(new Option('--cache <folder>', 'cache objects in this folder, and look there first'))
@@ -76,16 +77,22 @@ export function downloadCommand(): Command {
     .action(download)
 }
 
+/** What is asked for. */
+interface Wanted {
+  readonly root: string
+  /** The roots whose objects are omitted. */
+  readonly have: readonly string[]
+  readonly bases: BaseFile | undefined
+}
+
 interface Summary {
   info: GraphInfo | undefined
   progress: GraphProgress | undefined
 }
 
 async function download(root: string, options: DownloadCommandOptions, command: Command): Promise<void> {
-  const { cache, json, base, have = [] } = options
+  const { cache, json } = options
   const output = options.output === STDOUT ? undefined : options.output
-  if (base !== undefined && have.length === 0)
-    return command.error('--base needs --have: the root whose objects the file holds')
   if (json === true && output === undefined)
     return command.error('--json needs --output: standard output holds the objects otherwise')
   const clientOptions: Partial<ClientOptions> = cache === undefined ? {} : { cache: await openCache(cache) }
@@ -95,10 +102,12 @@ async function download(root: string, options: DownloadCommandOptions, command: 
       command,
       async (connected) => {
         const summary: Summary = { info: undefined, progress: undefined }
+        await using bases = options.base === undefined ? undefined : await BaseFile.open(options.base, connected.signal)
+        const wanted = { root, have: options.have ?? (bases?.have === undefined ? [] : [bases.have]), bases }
         if (output === undefined)
-          await transfer(root, connected, options, summary, stdoutSink(connected.signal), undefined)
-        else await toFile(root, connected, options, summary, output)
-        report(root, { ...options, output }, summary)
+          await transfer(wanted, connected, options, summary, stdoutSink(connected.signal), undefined)
+        else await toFile(wanted, connected, options, summary, output)
+        report(wanted, { ...options, output }, summary)
       },
       clientOptions,
     )
@@ -113,20 +122,20 @@ async function openCache(path: string): Promise<NonNullable<ClientOptions['cache
 }
 
 async function toFile(
-  root: string,
+  wanted: Wanted,
   connected: Connected,
   options: DownloadCommandOptions,
   summary: Summary,
   path: string,
 ): Promise<void> {
-  const { have = [], cache, resume } = options
-  const asked = JSON.stringify([connected.address, root, ...have])
+  const { cache, resume } = options
+  const asked = JSON.stringify([connected.address, wanted.root, ...wanted.have])
   let isWorthKeeping = true
   const sink = await fileSink(path)
   const partial =
     resume && cache === undefined && sink.isRegular ? new PartialFile(`${path}.partial`, asked) : undefined
   try {
-    await transfer(root, connected, options, summary, sink, partial)
+    await transfer(wanted, connected, options, summary, sink, partial)
     isWorthKeeping = false
   } catch (error) {
     if (error instanceof ClientError && (error.code === 'integrity_failed' || error.code === 'not_found'))
@@ -139,15 +148,14 @@ async function toFile(
 }
 
 async function transfer(
-  root: string,
+  { root, have, bases }: Wanted,
   { project, signal, openProgress }: Connected,
   options: DownloadCommandOptions,
   summary: Summary,
   sink: Sink,
   journal: PartialFile | undefined,
 ): Promise<void> {
-  const { have = [], verifyIds = false, format } = options
-  await using bases = options.base === undefined ? undefined : await BaseFile.open(options.base, signal)
+  const { verifyIds = false, format } = options
   const progress = await openProgress()
   const graphOptions: GraphOptions = {
     signal,
@@ -183,7 +191,7 @@ export function transferText({ objects, cached, receivedBytes, keptBytes, resume
 }
 
 /** Throws `FindingsError` when objects are missing, so that scripts see it in the exit code. */
-function report(root: string, { output, json, have = [] }: DownloadCommandOptions, { info, progress }: Summary): void {
+function report({ root, have }: Wanted, { output, json }: DownloadCommandOptions, { info, progress }: Summary): void {
   const { objects = 0, cached = 0, receivedBytes = 0, keptBytes = 0, resumes = 0, restarts = 0 } = progress ?? {}
   const missing = info?.missing ?? 0
   if (json === true) {
@@ -204,9 +212,10 @@ function report(root: string, { output, json, have = [] }: DownloadCommandOption
     printNote(`${output}: ${transferText(progress)}`)
   }
   for (const known of have) {
-    const verdict = info?.have.get(known)
+    const { id } = parseHaveRoot(known)
+    const verdict = info?.have.get(id)
     if (info !== undefined && verdict !== 'subtracted')
-      printNote(`the objects below ${known} were not omitted: the server says "${verdict ?? 'nothing about it'}"`)
+      printNote(`the objects below ${id} were not omitted: the server says "${verdict ?? 'nothing about it'}"`)
   }
   if (missing === 0) return
   printNote(`${formatCount(missing, 'object')} below the root the server does not hold`)

@@ -2,7 +2,7 @@ import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
-import { ContentDigest } from './content-digest.ts'
+import { ContentDigest } from '../../object/content-digest.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -125,7 +125,7 @@ export class ClosureWalk {
     await this.#makeRoom(walked, tables)
     while (walked.open.length > 0) {
       const ordinal = walked.open.pop()
-      this.#contents.add(tables, ordinal)
+      this.#contents.add(tables.lineBytes[ordinal], tables.textCrc32[ordinal])
       for (const rows of [tables.references, tables.claims]) {
         const end = rows.ends[ordinal]
         for (let start = ordinal === 0 ? 0 : rows.ends[ordinal - 1]; start < end; start += SLICE_CHECK_STEPS) {

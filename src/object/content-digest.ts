@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { PackTables } from '../pack/pack-format.ts'
 
 /**
  * Names the contents of a closure, wherever they lie: 32 hex digits of the SHA-256 of the number of objects, the bytes
  * of their lines, and two sums over the checksums of their texts. The sums do not depend on the order of the objects,
- * so a merge of packs or a reindex changes nothing. No id is hashed: the closures that are compared are of one root,
- * and while nothing is collected such a closure can only grow.
+ * so a merge of packs or a reindex changes nothing, and a file that holds the closure has the same digest. No id is
+ * hashed: the closures that are compared are of one root, and while nothing is collected such a closure can only grow.
  */
 export class ContentDigest {
   #objects = 0
@@ -13,12 +12,15 @@ export class ContentDigest {
   #sum = 0
   #mixedSum = 0
 
-  /** Each object of the closure must be added once. */
-  add({ lineBytes, textCrc32 }: Pick<PackTables, 'lineBytes' | 'textCrc32'>, ordinal: number): void {
+  /**
+   * Each object of the closure must be added once. `lineBytes` is the length of `<id> TAB <json> LF`, and `textCrc32` the
+   * CRC-32 (RFC 1952) of the JSON alone.
+   */
+  add(lineBytes: number, textCrc32: number): void {
     this.#objects++
-    this.#totalBytes += lineBytes[ordinal]
-    this.#sum = (this.#sum + textCrc32[ordinal]) >>> 0
-    this.#mixedSum = (this.#mixedSum + mixed(textCrc32[ordinal], lineBytes[ordinal])) >>> 0
+    this.#totalBytes += lineBytes
+    this.#sum = (this.#sum + textCrc32) >>> 0
+    this.#mixedSum = (this.#mixedSum + mixed(textCrc32, lineBytes)) >>> 0
   }
 
   digest(): string {
