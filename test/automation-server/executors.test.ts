@@ -347,8 +347,12 @@ test('an abandoned attempt cannot report, and does not end the next attempt', as
   end('it has ended without a status')
   await first.extension.idle()
   assert.equal((await project.runs.get(id)).status, 'pending')
-  await held.report({ sequence: 1, status: 'succeeded', message: 'done' })
+  await held.report({ sequence: 1, status: 'running' })
+  // The number was taken by the attempt that counts: this report must not pass for a repetition of that one.
+  await assert.rejects(lost.report({ sequence: 1, status: 'running' }), { code: 'conflict', message: /started again/ })
+  await held.report({ sequence: 2, status: 'succeeded', message: 'done' })
   assert.equal((await project.runs.get(id)).message, 'done')
+  await assert.rejects(lost.report({ sequence: 2, status: 'succeeded', message: 'done' }), { code: 'conflict' })
 })
 
 test('a service that closes without a time limit waits for its runs', async (t) => {

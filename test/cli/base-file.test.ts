@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { createObjectService, openAccess } from '../../src/index.ts'
@@ -39,7 +40,7 @@ test('a downloaded file names its root with the digest that the server has for i
   const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
   const project = service.project('p')
   const objects = Array.from({ length: 3_000 }, (_, at) => ({ id: `ä${at}`, below: { referencedId: `ä${at + 1}` } }))
-  await project.upload([Buffer.from(JSON.stringify(objects))], 'application/json')
+  await project.upload(Readable.from([Buffer.from(JSON.stringify(objects))]), 'application/json')
   const answer = await service.fetch(
     new Request('http://host/objects/p/ä0', { headers: { accept: 'text/plain', 'accept-encoding': 'identity' } }),
   )

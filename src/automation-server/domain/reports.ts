@@ -37,6 +37,7 @@ export class Reports {
   async take(projectId: string, runId: string, report: RunReport, attempt: number): Promise<void> {
     const { changes } = this.#parts
     const { scope, stored } = await changes.found(projectId, runId)
+    checkAttempt(stored.value, attempt)
     if (isTaken(stored.value, report)) return
     const annotations = await this.#prepared(scope, stored.value, report)
     let isUsed = false

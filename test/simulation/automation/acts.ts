@@ -1,4 +1,4 @@
-import type { Page, Run } from '../../../src/automation-server/index.ts'
+import type { Page, Run, RunDetails } from '../../../src/automation-server/index.ts'
 import { codeOf } from '../../../src/simulation/expectations.ts'
 import { Violation } from '../../../src/simulation/oracle.ts'
 import type { ServerLife } from '../../../src/simulation/server.ts'
@@ -162,7 +162,7 @@ export class Acts {
   }
 
   /** The run as the server shows it now; `undefined` if it does not know it. */
-  async readRun(id: string, life: ServerLife): Promise<Run | undefined> {
+  async readRun(id: string, life: ServerLife): Promise<RunDetails | undefined> {
     const { book } = this.#world
     const span = book.timeline.begin()
     try {

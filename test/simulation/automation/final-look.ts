@@ -1,4 +1,4 @@
-import type { Run } from '../../../src/automation-server/index.ts'
+import type { RunDetails } from '../../../src/automation-server/index.ts'
 import { decodeRecord } from '../../../src/automation-server/records/codec.ts'
 import { boundsOf, globalKey, projectKey } from '../../../src/automation-server/records/keys.ts'
 import type { RunRecord } from '../../../src/automation-server/domain/run-record.ts'
@@ -43,7 +43,7 @@ async function untilEnded(world: AutomationWorld, acts: Acts, lives: readonly Se
 /** Every known run is there, with its reports, and every version started what it must start, once. */
 async function lookAtRuns(world: AutomationWorld, acts: Acts, life: ServerLife): Promise<void> {
   const { book } = world
-  const runs = new Map<string, Run>()
+  const runs = new Map<string, RunDetails>()
   for (const id of book.runIds) {
     const run = await acts.readRun(id, life)
     if (run === undefined) continue
@@ -64,7 +64,7 @@ function checkTriggered(
   parts: {
     readonly automation: KnownAutomation
     readonly version: KnownVersion
-    readonly runs: ReadonlyMap<string, Run>
+    readonly runs: ReadonlyMap<string, RunDetails>
   },
 ): void {
   const { automation, version, runs } = parts
@@ -78,18 +78,28 @@ function checkTriggered(
   if (own.length === 1 && isLed) throw new Violation(`the version ${version.id} started the automation that led to it`)
   const now = book.timeline.begin()
   const isUntouched = version.fate.isUntouched(now) && version.model.fate.isUntouched(now)
-  if (isMatch && !isLed && isUntouched && own.length === 0)
+  if (isMatch && !isLed && isUntouched && own.length === 0 && !hasReachedBound(version.id, runs))
     throw new Violation(`the version ${version.id} did not start the automation ${automation.id}`)
 }
 
+/** Whether as many runs followed from the cause of a version as may. */
+function hasReachedBound(versionId: string, runs: ReadonlyMap<string, RunDetails>): boolean {
+  const causeId = maker(versionId, runs)?.cause.id ?? versionId
+  return [...runs.values()].some(({ cause }) => cause.id === causeId && cause.notStarted > 0)
+}
+
+/** The run that made a version. */
+function maker(versionId: string, runs: ReadonlyMap<string, RunDetails>): RunDetails | undefined {
+  return [...runs.values()].find(({ createdVersions }) =>
+    createdVersions.some((created) => created.versionId === versionId),
+  )
+}
+
 /** The automations whose runs led to a version. */
-function chainOf(versionId: string, runs: ReadonlyMap<string, Run>): ReadonlySet<string> {
+function chainOf(versionId: string, runs: ReadonlyMap<string, RunDetails>): ReadonlySet<string> {
   const chain = new Set<string>()
   for (let version: string | undefined = versionId; version !== undefined;) {
-    const made: string = version
-    const source = [...runs.values()].find(({ createdVersions }) =>
-      createdVersions.some((one) => one.versionId === made),
-    )
+    const source = maker(version, runs)
     if (source !== undefined) chain.add(source.automationId)
     version = source?.versionId
   }

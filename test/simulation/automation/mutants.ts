@@ -55,6 +55,12 @@ export const AUTOMATION_MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'a report of a lost attempt passes for the repetition of one of the next',
+    workload: 'automation',
+    path: 'src/automation-server/domain/reports.ts',
+    replace: [['    checkAttempt(stored.value, attempt)\n    if (isTaken', '    if (isTaken']],
+  },
+  {
     name: 'a lost run that has reported is started again',
     workload: 'automation',
     path: 'src/automation-server/domain/run-record.ts',
