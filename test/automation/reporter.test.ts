@@ -210,6 +210,23 @@ suite('delivery', () => {
     )
   })
 
+  test('a run is not reported as successful when its annotations were given up', async () => {
+    const { outcome, reported } = await ran(
+      (context) => {
+        context.attachErrorToObjects('rule', ['object'], 'broken')
+        context.markRunSuccess('done')
+      },
+      (recorded) => ({
+        report: (report) =>
+          report.annotations === undefined ? recorded.report(report) : new Promise<void>(() => undefined),
+      }),
+      { deliveryTimeoutMs: 50, flushIntervalMs: 1 },
+    )
+    assert.deepEqual([outcome.status, outcome.isDelivered], ['exception', false])
+    assert.match(outcome.message, /the delivery was given up after 50 ms/)
+    assert.notEqual(reported.status, 'succeeded')
+  })
+
   test('an infinite time limit is long, not zero', async () => {
     const { outcome } = await ran(
       async (context) => {

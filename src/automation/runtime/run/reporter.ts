@@ -107,6 +107,8 @@ export class Reporter {
       await this.drain()
       this.#isClosed = true
       await this.#pumping
+      // A run whose other reports were given up must not end as if they had arrived.
+      this.#givenUp.signal.throwIfAborted()
       await this.#send(final)
       return undefined
     } catch (error) {
