@@ -138,11 +138,11 @@ class AutomationRun {
       world.faults.happened('sleep')
       return world.life(server).environment.sleep(operation.durationMs)
     }
-    return this.#ask(operation, operation.index, server)
+    return this.#ask(operation, `operation ${operation.index}`, server)
   }
 
   /** One answer, unless the server dies or the client gives up before. */
-  async #ask(act: ServedAct, index: number, server: SimulatedServer): Promise<void> {
+  async #ask(act: ServedAct, name: string, server: SimulatedServer): Promise<void> {
     const world = this.#world
     const life = world.life(server)
     let giveUp = (): void => undefined
@@ -156,9 +156,7 @@ class AutomationRun {
       const isGone = error === CRASHED || (error === GIVEN_UP && world.faults.fired.size > 0)
       if (isGone || world.isDisturbance(error)) return
       const code = codeOf(error)
-      world.broken(
-        new Violation(`operation ${index} (${act.kind}): ${code === undefined ? '' : `${code} `}${wordsOf(error)}`),
-      )
+      world.broken(new Violation(`${name} (${act.kind}): ${code === undefined ? '' : `${code} `}${wordsOf(error)}`))
     })
     work.catch(() => undefined)
     crashed.catch(() => undefined)
@@ -169,10 +167,8 @@ class AutomationRun {
   /** Nothing went wrong: by now runs are under way, and none of them may count as lost. */
   async #lookUndisturbed(): Promise<void> {
     await this.#world.sleep(WAIT_MS)
-    await this.#acts.list(this.#world.life(this.#world.servers[0])).catch((error: unknown) => {
-      // The first fault of all may meet this look.
-      if (!this.#world.isDisturbance(error)) throw error
-    })
+    // The first fault of all may meet this look.
+    await this.#ask({ kind: 'list' }, 'the last look', this.#world.servers[0])
   }
 
   /** Every server is started anew: what a process held in memory is gone. */
