@@ -2,6 +2,7 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { withoutOwnSettings } from './own-settings.ts'
 import { REPOSITORY } from './repository.ts'
 import { type RunningServer, serverOf } from './server-process.ts'
 
@@ -41,7 +42,7 @@ export async function startServer(
   const child = spawn(process.execPath, [COMMAND, 'serve', '--data', dataFolder, '--json', ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
-    env: { ...process.env, STOWAGE_TOKEN: token },
+    env: { ...withoutOwnSettings(process.env), STOWAGE_TOKEN: token },
   })
   return await serverOf(child)
 }
@@ -53,16 +54,10 @@ export function exitOnSignals(): void {
 
 /** A new token that may read and write one project. */
 export async function issueToken(dataFolder: string, projectId: string): Promise<string> {
-  const { stdout } = await run(process.execPath, [
-    COMMAND,
-    'token',
-    '--data',
-    dataFolder,
-    '--project',
-    projectId,
-    '--access',
-    'write',
-  ])
+  const options = ['--data', dataFolder, '--project', projectId, '--access', 'write']
+  const { stdout } = await run(process.execPath, [COMMAND, 'token', ...options], {
+    env: withoutOwnSettings(process.env),
+  })
   return stdout.trim()
 }
 
