@@ -71,10 +71,10 @@ async function withTarget<T>(
   const { listProjects } = await import('../../archive/list-projects.ts')
   return withMaintenance(backend, heldBy({ drainMs: TARGET_DRAIN_MS, source }), async (held) => {
     const mustBeEmpty = !held.isContinued
-    if (mustBeEmpty && !(await hasNoCredentials(credentials))) throw holdsAlready(place, 'keys or tokens')
+    if (mustBeEmpty && !(await hasNoCredentials(credentials))) throw areThereAlready(place, 'keys or tokens')
     return withServiceOver(held.backend, credentials, async (inProcess) => {
       const server = { ...inProcess, retry }
-      if (mustBeEmpty && (await listProjects(server, undefined)).length > 0) throw holdsAlready(place, 'data')
+      if (mustBeEmpty && (await listProjects(server, undefined)).length > 0) throw areThereAlready(place, 'data')
       await held.exclude()
       return use(server)
     })
@@ -86,9 +86,9 @@ function heldBy(options: Pick<MaintenanceOptions, 'drainMs' | 'source'>): Mainte
   return { purpose: 'copy', holder, environment: REAL_ENVIRONMENT, ...options }
 }
 
-function holdsAlready(place: string, what: string): StowageError {
+function areThereAlready(place: string, what: string): StowageError {
   return new StowageError(
     'conflict',
-    `${place} holds ${what} already; name an empty place, such as another folder, or another schema (?schema=) and another prefix in the bucket`,
+    `${what} are already in ${place}; name an empty place, such as another folder, or another schema (?schema=) and another prefix in the bucket`,
   )
 }

@@ -6,14 +6,15 @@ import type { StorageBackend } from '../../storage/backend.ts'
 import { refuseUnfinished } from '../../storage/maintenance-watch.ts'
 import { type FolderKind, MARKER_FILE } from '../../data-folder/data-folder.ts'
 import {
-  type BlobCachePlace,
   credentialsOf,
   damagedSharedBackend,
   isShared,
+  optionOf,
   sharedBackend,
   type StoragePlace,
   type StoredCredentials,
 } from './shared-storage.ts'
+import type { BlobCachePlace } from './storage-address.ts'
 
 /* The one place in `src` that knows the adapters: the command has to bring a storage, as any other host does. */
 
@@ -97,7 +98,7 @@ export async function withStorage(
   use: (backend: StorageBackend) => Promise<void>,
   onSalvaged?: (what: string) => void,
 ): Promise<void> {
-  if (!isShared(where)) return withExistingStorage(where.data, use, onSalvaged, where.dataOption)
+  if (!isShared(where)) return withExistingStorage(where.data, use, onSalvaged, optionOf(where, 'data'))
   const backend =
     onSalvaged === undefined ? (await sharedBackend(where)).backend : await damagedSharedBackend(where, onSalvaged)
   try {

@@ -40,7 +40,8 @@ import type { SecretRecipientOptions } from './secret-recipients.ts'
 import { signalToStop } from '../common/signals.ts'
 import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
 import { keptTimesOf, schedulesOf, type UpkeepServeOptions } from './upkeep-options.ts'
-import type { BlobCachePlace, StoragePlace } from '../common/shared-storage.ts'
+import type { StoragePlace } from '../common/shared-storage.ts'
+import type { BlobCachePlace } from '../common/storage-address.ts'
 import { openStorage, type ServedStorage, servedStorage, type StorageKind } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
