@@ -14,7 +14,7 @@ import { ConditionCheck } from './condition-check.ts'
 import { CredentialSource, type S3Credentials, type S3CredentialsProvider } from './credentials.ts'
 import { S3Addresses, type S3Place } from './place.ts'
 import { S3Blobs } from './s3-blobs.ts'
-import { S3Client } from './s3-client.ts'
+import { ATTEMPT_TIMEOUT_MS, S3Client } from './s3-client.ts'
 import { abortLeftovers } from './uploads.ts'
 
 export type { S3Credentials, S3CredentialsProvider, S3Place }
@@ -32,7 +32,6 @@ export interface S3BlobsOptions extends S3Place {
   readonly onBackgroundError?: (error: unknown) => void
 }
 
-const TIMEOUT_MS = 30_000
 /** Each request costs a way to the store and back. */
 const READ_BYTES_PREFERRED = 4 * 1_048_576
 const LEFTOVERS_INTERVAL_MS = 6 * 60 * 60_000
@@ -63,7 +62,7 @@ export function s3Blobs(options: S3BlobsOptions): BlobStore {
 }
 
 async function openBlobs(
-  { timeoutMs = TIMEOUT_MS, onBackgroundError = () => undefined }: S3BlobsOptions,
+  { timeoutMs = ATTEMPT_TIMEOUT_MS, onBackgroundError = () => undefined }: S3BlobsOptions,
   addresses: S3Addresses,
   credentials: CredentialSource,
 ): Promise<OpenedBlobs> {

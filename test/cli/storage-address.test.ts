@@ -4,7 +4,7 @@ import { sharedBackend } from '../../src/cli/common/shared-storage.ts'
 import { blobsAt, recordsAt, withoutPassword } from '../../src/cli/common/storage-address.ts'
 
 async function blobsOf(address: string): Promise<string> {
-  const { store, place } = await blobsAt({ address, option: '--to-blobs' }, undefined)
+  const { store, place } = await blobsAt({ address, option: '--to-blobs' })
   await store.close()
   return `${place}, ${store.place}`
 }
@@ -70,7 +70,7 @@ test('without keys for the S3 store, the error names the variables', async (t) =
       if (before !== undefined) process.env[name] = before
     })
   }
-  const { store } = await blobsAt({ address: 's3://models', option: '--blobs' }, undefined)
+  const { store } = await blobsAt({ address: 's3://models', option: '--blobs' })
   t.after(() => store.close())
   await assert.rejects(store.ready?.() ?? Promise.resolve(), {
     message:

@@ -6,9 +6,9 @@ import { quietOption } from '../client/connect.ts'
 import { type CopiedStorage, copyStorage, type CopyStorageOptions } from '../client/copy-storage.ts'
 import { lineProgress, NO_PROGRESS, openProgress, type TransferState } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
-import { formatCount } from '../common/format.ts'
+import { formatCount, formatDuration } from '../common/format.ts'
 import { durationSecondsOrNone, jsonOption } from '../common/options.ts'
-import { printJson, printLine } from '../common/output.ts'
+import { printJson, printLine, printNote } from '../common/output.ts'
 import {
   addSidePlace,
   credentialsOf,
@@ -87,6 +87,10 @@ async function copy(options: CopyOptions, command: Command): Promise<void> {
       signal: stop.signal,
       retry: { retryForMs: RETRY_MS },
       onProgress: (project, at) => progress.update(copyState(project, at)),
+      onDrain: (waitMs) => {
+        if (options.quiet !== true)
+          printNote(`waiting ${formatDuration(waitMs)} for calls of servers to the source to end`)
+      },
     })
     progress.stop()
     tell(copied, placeText(to), options)

@@ -8,12 +8,12 @@ import type { RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { adoptingBackend, combinedBackend } from '../../storage/combined-backend.ts'
 import { dataOption, folderName } from './options.ts'
 import {
-  type BlobCachePlace,
   BLOBS_EXAMPLE,
   blobsAddress,
   blobsAt,
   type GivenAddress,
   isPostgres,
+  type OpeningOptions,
   RECORDS_EXAMPLE,
   recordsAddress,
   recordsAt,
@@ -115,10 +115,10 @@ export function isShared(place: StoragePlace): place is SharedPlace {
 /** The storage of two halves, not opened yet. Throws where an address cannot be one. */
 export async function sharedBackend(
   where: SharedPlace,
-  cache?: BlobCachePlace,
+  options: OpeningOptions = {},
 ): Promise<{ readonly backend: StorageBackend; readonly place: string }> {
   const { records, blobs } = halvesOf(where)
-  const halves = [await recordsAt(records), await blobsAt(blobs, cache)] as const
+  const halves = [await recordsAt(records, options), await blobsAt(blobs, options)] as const
   const backend = combinedBackend({ records: halves[0].store, blobs: halves[1].store })
   return { backend, place: `${halves[0].place} and ${halves[1].place}` }
 }
@@ -129,7 +129,7 @@ export async function damagedSharedBackend(
   onSalvaged: (what: string) => void,
 ): Promise<StorageBackend> {
   const { records, blobs } = halvesOf(where)
-  const halves = [await recordsAt(records, onSalvaged), await blobsAt(blobs, undefined)] as const
+  const halves = [await recordsAt(records, { onSalvaged }), await blobsAt(blobs)] as const
   const adopted = `the records had no id, and took that of the blobs in ${halves[1].place}`
   return adoptingBackend({ records: halves[0].store, blobs: halves[1].store }, () => onSalvaged(adopted))
 }

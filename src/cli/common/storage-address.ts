@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { tellingWait, type TellWait } from './waiting.ts'
 
 /* The addresses of the halves of a storage: `postgres:` or `level:` for records, `s3:` or `file:` for blobs. */
 
@@ -15,6 +16,13 @@ export interface BlobCachePlace {
   readonly path: string
   readonly sizeBytesMax: number
   readonly onError: (error: unknown) => void
+}
+
+/** How a half is opened. */
+export interface OpeningOptions {
+  readonly cache?: BlobCachePlace
+  /** Receives a note if the opening takes long. Default: standard error. */
+  readonly onWait?: TellWait
 }
 
 /** An address and the option that gave it, which messages name. */
@@ -54,7 +62,7 @@ export function blobsAddress(text: string): string {
 /** The records of an address. With `onSalvaged`, a damaged LevelDB is opened with everything that can be saved. */
 export async function recordsAt(
   { address, option }: GivenAddress,
-  onSalvaged?: (what: string) => void,
+  { onSalvaged, onWait }: { readonly onSalvaged?: (what: string) => void } & Pick<OpeningOptions, 'onWait'> = {},
 ): Promise<Half<RecordStore>> {
   if (!isPostgres(address)) {
     const path = address.slice('level:'.length)
@@ -65,11 +73,12 @@ export async function recordsAt(
   // The other parameters are for the client of PostgreSQL.
   url.searchParams.delete('schema')
   const { postgresRecords } = await import('../../../adapters/postgres/index.ts')
-  const store = named(option, () => postgresRecords({ connectionString: url.href, schema }))
-  return { store, place: withoutPassword(address) }
+  const { START_TIMEOUT_MS } = await import('../../../adapters/postgres/connection-options.ts')
+  const records = named(option, () => postgresRecords({ connectionString: url.href, schema }))
+  return { store: tellingWait(records, START_TIMEOUT_MS, onWait), place: withoutPassword(address) }
 }
 
-export async function blobsAt(given: GivenAddress, cache: BlobCachePlace | undefined): Promise<Half<BlobStore>> {
+export async function blobsAt(given: GivenAddress, { cache, onWait }: OpeningOptions = {}): Promise<Half<BlobStore>> {
   const { address, option } = given
   if (!address.startsWith('s3:')) {
     const path = address.slice('file:'.length)
@@ -81,6 +90,7 @@ export async function blobsAt(given: GivenAddress, cache: BlobCachePlace | undef
       throw new Error(`${option} has the parameter ${JSON.stringify(name)}; it may have ${S3_PARAMETERS.join(', ')}`)
   const folder = pathname.slice(1)
   const { s3Blobs } = await import('../../../adapters/s3/index.ts')
+  const { CALL_MS_MAX } = await import('../../../adapters/s3/s3-client.ts')
   const place = {
     bucket: hostname,
     prefix: folder === '' || folder.endsWith('/') ? folder : `${folder}/`,
@@ -90,7 +100,7 @@ export async function blobsAt(given: GivenAddress, cache: BlobCachePlace | undef
     isHttpAllowed: chosen(option, searchParams, 'http', ['allowed']) === 'allowed',
   }
   if (!place.isHttpAllowed) await refuseHttp(option, place.endpoint)
-  const inS3 = named(option, () => s3Blobs(place))
+  const inS3 = named(option, () => tellingWait(s3Blobs(place), CALL_MS_MAX, onWait))
   return { store: cache === undefined ? inS3 : await withCache(inS3, cache), place: `s3://${hostname}/${folder}` }
 }
 

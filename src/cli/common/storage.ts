@@ -14,7 +14,7 @@ import {
   type StoragePlace,
   type StoredCredentials,
 } from './shared-storage.ts'
-import type { BlobCachePlace } from './storage-address.ts'
+import type { OpeningOptions } from './storage-address.ts'
 
 /* The one place in `src` that knows the adapters: the command has to bring a storage, as any other host does. */
 
@@ -54,7 +54,7 @@ export interface ServedStorage extends StoredCredentials {
 export async function servedStorage(
   where: StoragePlace,
   kind: StorageKind | undefined,
-  cache?: BlobCachePlace,
+  options: OpeningOptions = {},
 ): Promise<ServedStorage> {
   if (!isShared(where)) {
     const found = await storageOf(where.data, kind)
@@ -62,7 +62,7 @@ export async function servedStorage(
   }
   if (kind !== undefined)
     throw new Error('--storage is for a data folder; --records and --blobs say what to use instead')
-  const { backend, place } = await sharedBackend(where, cache)
+  const { backend, place } = await sharedBackend(where, options)
   return { backend, ...credentialsOf(where, backend.records), kind: 'shared', place }
 }
 

@@ -80,7 +80,10 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   checkOperations(options, command)
   const stop = signalToStop()
   const logger = commandLogger(options.logLevel, options.logFormat)
-  const storage = await servedStorage(options, options.storage, blobCacheOf(options, logger))
+  const storage = await servedStorage(options, options.storage, {
+    cache: blobCacheOf(options, logger),
+    onWait: (note) => logger.warn?.({}, note),
+  })
   const { backend, credentials } = storage
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
