@@ -32,6 +32,7 @@ import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
 import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
+import { Readiness } from './readiness.ts'
 import { tuneHeap } from './heap.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -111,10 +112,11 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     await registerFiles(auto, options.functionNetwork ?? [], { ...functionProcess, hasNetwork: true })
     await service.ready()
     const hits: ConnectionLimitHits = new Map()
-    const started = await startOperations(service, options, hits)
+    const readiness = new Readiness(service, backend, logger)
+    const started = await startOperations(service, readiness, options, hits)
     operations = started.server
     const server = boundedServer(
-      withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)),
+      withHealth(readiness, withHome(web, normalizePrefix(options.prefix), service.node)),
       connectionLimitsOf(options, logger, hits),
     )
     continueOnExpect(server, service)
