@@ -7,7 +7,7 @@ import { type Address, addressOf, checkSchema, START_TIMEOUT_MS } from './connec
 import { type Connection, Connections, type PostgresPool } from './connections.ts'
 import { isStarting } from './postgres-errors.ts'
 import { POSTGRES_RECORD_LIMITS, PostgresRecords } from './postgres-records.ts'
-import { prepareSchema } from './schema.ts'
+import { prepareSchema } from './migration.ts'
 
 export type { PostgresPool, PostgresPoolClient } from './connections.ts'
 
