@@ -6,7 +6,8 @@ import { withoutOwnSettings } from './own-settings.ts'
 import { REPOSITORY } from './repository.ts'
 import { type RunningServer, serverOf } from './server-process.ts'
 
-const COMMAND = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
+/** The built command. */
+export const COMMAND: string = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
 const COMPILER = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
 /** The unit of `/proc/<pid>/stat`, on every Linux that Node runs on. */
 const CLOCK_TICKS_PER_SECOND = 100
