@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { readFile } from 'node:fs/promises'
 import { stowage } from '../cli/command.ts'
 import { writeModel } from '../cli/model-file.ts'
@@ -82,6 +83,32 @@ test('three servers over PostgreSQL and S3 are one service', async (t) => {
       assert.equal((await fetch(`${url}/objects/house/${root}/single`, { headers })).status, 404)
     }
   })
+
+  await t.test(
+    'servers say that they are not ready while PostgreSQL or the S3 store is away, and live on',
+    async () => {
+      const statusOf = async (path: string): Promise<ReadonlySet<number>> =>
+        new Set(await Promise.all(servers.map(async ({ url }) => (await fetch(`${url}${path}`)).status)))
+      const become = (expected: number, when: string): Promise<void> =>
+        eventually(
+          async () => isDeepStrictEqual(await statusOf('/healthz'), new Set([expected])),
+          `${expected} ${when}`,
+        )
+      await become(200, 'at first')
+      for (const [name, stop, start] of [
+        ['PostgreSQL', () => cluster.postgres.stop(), () => cluster.postgres.restart()],
+        ['the S3 store', () => cluster.s3.kill(), () => cluster.s3.start()],
+      ] as const) {
+        await stop()
+        const sinceMs = performance.now()
+        await become(503, `without ${name}`)
+        t.diagnostic(`without ${name}, all servers answered 503 after ${Math.round(performance.now() - sinceMs)} ms`)
+        assert.deepEqual(await statusOf('/healthz/live'), new Set([200]))
+        await start()
+        await become(200, `with ${name}`)
+      }
+    },
+  )
 
   await t.test('a server with another sealing key does not start, and one without says so', async () => {
     const other = await stowage(['serve', '--port', '0', ...place], { ...env, STOWAGE_SEALING_KEY: 'f'.repeat(64) })

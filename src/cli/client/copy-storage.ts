@@ -7,6 +7,7 @@ import { REAL_ENVIRONMENT } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { StorageBackend } from '../../storage/backend.ts'
 import { type MaintenanceOptions, withMaintenance } from '../../storage/maintenance-lease.ts'
+import { MAINTENANCE_FRESH_MS } from '../../storage/maintenance-watch.ts'
 import { withServiceOver } from './in-process.ts'
 
 /** A storage that is open, with its keys and tokens. */
@@ -24,6 +25,8 @@ export interface CopyStorageOptions {
   /** While a database or a store is away. */
   readonly retry: ClientOptions['retry']
   readonly onProgress: (project: string, progress: MirrorProgress | 'compared') => void
+  /** Called before the calls of servers that share the source are waited for. */
+  readonly onDrain?: (waitMs: number) => void
 }
 
 export interface CopiedStorage {
@@ -49,10 +52,11 @@ const TARGET_DRAIN_MS = 500
 export async function copyStorage(
   source: OpenStorage,
   target: OpenStorage,
-  { drainMs, signal, retry, onProgress }: CopyStorageOptions,
+  { drainMs, signal, retry, onProgress, onDrain }: CopyStorageOptions,
 ): Promise<CopiedStorage> {
   const { copyCredentials } = await import('../../credentials/copy-credentials.ts')
   const { copyProjects } = await import('../../archive/copy-projects.ts')
+  if (source.backend.records.isShared === true) onDrain?.(MAINTENANCE_FRESH_MS + drainMs)
   return withMaintenance(source.backend, heldBy({ drainMs }), (held) =>
     withServiceOver(held.backend, source.credentials, (from) =>
       withTarget({ ...target, source: source.place, retry }, async (to) => {
@@ -71,10 +75,10 @@ async function withTarget<T>(
   const { listProjects } = await import('../../archive/list-projects.ts')
   return withMaintenance(backend, heldBy({ drainMs: TARGET_DRAIN_MS, source }), async (held) => {
     const mustBeEmpty = !held.isContinued
-    if (mustBeEmpty && !(await hasNoCredentials(credentials))) throw holdsAlready(place, 'keys or tokens')
+    if (mustBeEmpty && !(await hasNoCredentials(credentials))) throw areThereAlready(place, 'keys or tokens')
     return withServiceOver(held.backend, credentials, async (inProcess) => {
       const server = { ...inProcess, retry }
-      if (mustBeEmpty && (await listProjects(server, undefined)).length > 0) throw holdsAlready(place, 'data')
+      if (mustBeEmpty && (await listProjects(server, undefined)).length > 0) throw areThereAlready(place, 'data')
       await held.exclude()
       return use(server)
     })
@@ -86,9 +90,9 @@ function heldBy(options: Pick<MaintenanceOptions, 'drainMs' | 'source'>): Mainte
   return { purpose: 'copy', holder, environment: REAL_ENVIRONMENT, ...options }
 }
 
-function holdsAlready(place: string, what: string): StowageError {
+function areThereAlready(place: string, what: string): StowageError {
   return new StowageError(
     'conflict',
-    `${place} holds ${what} already; name an empty place, such as another folder, or another schema (?schema=) and another prefix in the bucket`,
+    `${what} are already in ${place}; name an empty place, such as another folder, or another schema (?schema=) and another prefix in the bucket`,
   )
 }
