@@ -18,12 +18,12 @@ export type ReadRoots = () => Promise<readonly GraphRoot[]>
 
 /**
  * Why objects are not needed. `neverReferenced`: no version and no pin led to them at any collection. `oldVersion`: one
- * did, and it was deleted or ended. `replaced`: lines of objects that another pack holds as well.
+ * did, and it was deleted or ended.
  */
 export type CollectionCause = keyof CollectedAmount['byCause']
 
 /** All causes. */
-export const COLLECTION_CAUSES: readonly CollectionCause[] = ['neverReferenced', 'oldVersion', 'replaced']
+export const COLLECTION_CAUSES: readonly CollectionCause[] = ['neverReferenced', 'oldVersion']
 
 /** How a collection treats a project. */
 export interface CollectOptions {

@@ -24,8 +24,6 @@ export interface CollectedAmount {
     readonly neverReferenced: ObjectAmount
     /** A version or a pin that is gone led to them. */
     readonly oldVersion: ObjectAmount
-    /** Lines of objects that another pack holds as well. */
-    readonly replaced: ObjectAmount
   }
 }
 
@@ -59,6 +57,11 @@ export interface CollectionReport {
   readonly condemned: CollectedAmount
   /** Objects that earlier collections condemned, and that are gone for good. */
   readonly freed: CollectedAmount
+  /**
+   * Condemned copies of objects that an upload stored again. The objects stay; compaction frees the
+   * space of the copies.
+   */
+  readonly replacedCopies: ObjectAmount
   /** Objects that earlier collections condemned, and that can be restored. */
   readonly restorable: ObjectAmount
   /** Condemned objects that a version or a pin leads to again. */

@@ -115,6 +115,23 @@ test('the page about collection previews, collects and restores', async (t) => {
   assert.deepEqual(await parts.service.project('p').has(['zombie']), new Set(['zombie']))
 })
 
+test('the page about collection tells freed objects from copies of objects that were uploaded again', async (t) => {
+  const parts = paged(t)
+  await withVersion(parts)
+  await uploadObjects(parts.service, 'p', [{ id: 'zombie' }, { id: 'other' }])
+  const visitor = await signedIn(parts.service)
+  const counter = new EpochCounter(asGuarded(parts.backend).records, REAL_ENVIRONMENT)
+  for (const step of ['condemned', 'old']) {
+    for (let i = 0; i <= GRACE_EPOCHS; i++) await counter.advance()
+    if (step === 'condemned') await visitor.post(COLLECTION)
+  }
+  await uploadObjects(parts.service, 'p', [{ id: 'zombie' }])
+  const shown = textOf((await visitor.get(COLLECTION)).html)
+  assert.match(shown, /Frees for good 1 object, \d+ bytes of JSON Drops replaced copies 1 copy, \d+ bytes of JSON\./)
+  assert.match(shown, /1 object cannot be restored afterwards\./)
+  assert.match(shown, /Undo 1 object, \d+ bytes of JSON that earlier collections took away can be restored\./)
+})
+
 test('a reader sees pins and rules, and may change nothing', async (t) => {
   const parts = paged(t)
   const { modelId, versionId } = await withVersion(parts)

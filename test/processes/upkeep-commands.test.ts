@@ -35,8 +35,12 @@ async function fill({ service, extension }: Opened, backend: StorageBackend): Pr
   const { models, versions } = extension.project('demo')
   const { id } = await models.create({ name: 'House' })
   await versions.create(id, { rootObjectId: 'root', message: '' })
+  await passEpochs(backend, 3)
+}
+
+async function passEpochs(backend: StorageBackend, count: number): Promise<void> {
   const epochs = new EpochCounter(asGuarded(backend).records, REAL_ENVIRONMENT)
-  for (let passed = 0; passed < 3; passed++) await epochs.advance()
+  for (let passed = 0; passed < count; passed++) await epochs.advance()
 }
 
 const YOUNG = ['--older-than', '0']
@@ -84,6 +88,25 @@ test('the commands list, collect and restore unreferenced objects, and merge pac
   )
   assert.match(everywhere.stdout, /^bare: not collected: it has neither a version nor a pin/)
   for (const { code, stderr } of [listed, dry, byId, real, undone, merged]) assert.deepEqual([code, stderr], [0, ''])
+})
+
+test('freed objects and copies of objects that were uploaded again are told apart', async (t) => {
+  const backend = memoryBackend()
+  const opened = open(backend)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
+  const none = ['--older-than', '0', '--undo-within', '0']
+  assert.match((await stowage(['collect', ...none], env)).stdout, /^demo: condemned 2 objects /)
+  await passEpochs(backend, 3)
+  await uploadObjects(opened.service, 'demo', [{ id: 'bone' }])
+  const dry = await stowage(['collect', '--dry-run', ...none], env)
+  assert.match(
+    dry.stdout,
+    /\ndemo: would free 1 object \(.*\): 1 never referenced\ndemo: would drop 1 replaced copy \(.*\): the objects were uploaded again and stay\n/,
+  )
+  const real = await stowage(['collect', ...none], env)
+  assert.match(real.stdout, /\ndemo: freed 1 object \(.*\): 1 never .*\ndemo: dropped 1 replaced copy /)
 })
 
 test('the commands work on a data folder, for one project or all', async (t) => {

@@ -117,18 +117,20 @@ function told({ project }: Connected, progress: Progress): (state: RemoteCollect
 
 function printCollected(projectId: string, report: RemoteCollectionReport, { json }: CollectOptions): void {
   if (json === true) return printJson({ project: projectId, ...report })
-  const { skipped, dryRun, condemned, freed, restorable, revived, young } = report
+  const { skipped, dryRun, condemned, freed, replacedCopies, restorable, revived, young } = report
   const tell = (text: string): void => printLine(`${printable(projectId)}: ${text}`)
   if (skipped === 'noRoots')
     return tell('not collected: it has neither a version nor a pin; "stowage ls --unreferenced" lists its objects')
   if (skipped === 'damaged') return tell('not collected: a pack of it cannot be read; "stowage check" says more')
   tell(`${dryRun ? 'would condemn' : 'condemned'} ${amountText(condemned)}${causesText(condemned)}`)
   tell(`${dryRun ? 'would free' : 'freed'} ${amountText(freed)}${causesText(freed)}`)
+  if (replacedCopies.objects > 0)
+    tell(
+      `${dryRun ? 'would drop' : 'dropped'} ${amountText(replacedCopies, 'replaced copy', 'replaced copies')}: the objects were uploaded again and stay`,
+    )
   if (revived.objects > 0) tell(`${amountText(revived)} restored: a version or a pin leads to them again`)
   if (restorable.objects > 0) tell(`${amountText(restorable)} condemned earlier can be restored with --undo`)
   if (young.objects > 0) tell(`${amountText(young)} kept: younger than --older-than`)
-  const { replaced } = condemned.byCause
-  if (replaced.objects > 0) tell(`${formatBytes(replaced.storedBytes)} in replaced lines: "stowage compact" frees them`)
 }
 
 function printChosen(projectId: string, report: RemoteChosenReport, { json, dryRun }: CollectOptions): void {
@@ -149,10 +151,10 @@ function printRestored(projectId: string, restored: RemoteObjectAmount, { json }
   printLine(`${printable(projectId)}: restored ${amountText(restored)}`)
 }
 
-function amountText({ objects, jsonBytes, storedBytes }: RemoteObjectAmount): string {
+function amountText({ objects, jsonBytes, storedBytes }: RemoteObjectAmount, one = 'object', many?: string): string {
   return objects === 0
     ? 'nothing'
-    : `${formatCount(objects, 'object')} (${formatBytes(jsonBytes)} of JSON, ${formatBytes(storedBytes)} stored)`
+    : `${formatCount(objects, one, many)} (${formatBytes(jsonBytes)} of JSON, ${formatBytes(storedBytes)} stored)`
 }
 
 function causesText({ byCause: { neverReferenced, oldVersion } }: RemoteCollectedAmount): string {

@@ -13,7 +13,6 @@ interface CollectionProps {
 const CAUSE_WORDS: { readonly [C in CollectionCause]: string } = {
   neverReferenced: 'They were never part of a version or a pin',
   oldVersion: 'They were part of versions or pins that no longer exist',
-  replaced: 'They are copies that another pack also contains; a compaction frees them',
 }
 const CAUSES = Object.keys(CAUSE_WORDS) as CollectionCause[]
 
@@ -49,7 +48,7 @@ export function CollectionPage({ frame, projectId, report }: CollectionProps): H
   )
 }
 
-function Wanted({ report: { condemned, freed, young } }: Pick<CollectionProps, 'report'>): Html {
+function Wanted({ report: { condemned, freed, replacedCopies, young } }: Pick<CollectionProps, 'report'>): Html {
   return (
     <>
       <section aria-labelledby="now">
@@ -65,6 +64,15 @@ function Wanted({ report: { condemned, freed, young } }: Pick<CollectionProps, '
           ))}
           <dt>Frees for good</dt>
           <dd>{amountWords(freed)}</dd>
+          {replacedCopies.objects === 0 ? null : (
+            <>
+              <dt>Drops replaced copies</dt>
+              <dd>
+                {amountWords(replacedCopies, 'copy', 'copies')}. An upload stored these objects again, so the objects
+                stay.
+              </dd>
+            </>
+          )}
           {young.objects === 0 ? null : (
             <>
               <dt>Too young</dt>
@@ -80,9 +88,10 @@ function Wanted({ report: { condemned, freed, young } }: Pick<CollectionProps, '
 function Actions({
   urls,
   projectId,
-  report: { condemned, freed },
+  report: { condemned, freed, replacedCopies },
 }: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html {
-  if (condemned.objects + freed.objects === 0) return <Empty>There is nothing to collect.</Empty>
+  if (condemned.objects + freed.objects + replacedCopies.objects === 0)
+    return <Empty>There is nothing to collect.</Empty>
   return (
     <div class="actions">
       <details class="confirm">
@@ -127,6 +136,10 @@ function Restorable({
   )
 }
 
-function amountWords({ objects, jsonBytes }: Pick<ObjectAmount, 'objects' | 'jsonBytes'>): string {
-  return objects === 0 ? 'nothing' : `${formatCount(objects, 'object')}, ${formatBytes(jsonBytes)} of JSON`
+function amountWords(
+  { objects, jsonBytes }: Pick<ObjectAmount, 'objects' | 'jsonBytes'>,
+  one = 'object',
+  many?: string,
+): string {
+  return objects === 0 ? 'nothing' : `${formatCount(objects, one, many)}, ${formatBytes(jsonBytes)} of JSON`
 }

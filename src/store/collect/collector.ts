@@ -45,7 +45,7 @@ export class PackCollector implements GraphCollector {
   collect(projectId: string, readRoots: ReadRoots, options: CollectOptions): Promise<CollectionReport | undefined> {
     const tallies = new Tallies()
     return this.#whileLayoutStands(projectId, options.signal, async (project, signal) => {
-      tallies.beginAgain()
+      tallies.beginAgain({ dryRun: options.dryRun ?? false })
       return this.#collect(project, readRoots, { ...options, signal }, tallies)
     })
   }
@@ -58,6 +58,7 @@ export class PackCollector implements GraphCollector {
   ): Promise<ChosenReport | undefined> {
     const tallies = new Tallies()
     return this.#whileLayoutStands(projectId, options.signal, async (project, signal) => {
+      tallies.beginAgain({ dryRun: options.dryRun ?? false })
       const { number: epoch } = await this.#parts.epochs.current()
       const roots = await readRoots()
       const aging = { epoch, olderThanEpochs: atLeastOne(options.olderThanEpochs) }
@@ -141,6 +142,7 @@ export class PackCollector implements GraphCollector {
       young: tallies.young.amount,
       condemned: tallies.condemned.amount,
       freed: tallies.freed.amount,
+      replacedCopies: tallies.replacedCopies.amount,
       restorable: tallies.restorable.amount,
       revived: tallies.revived.amount,
     }

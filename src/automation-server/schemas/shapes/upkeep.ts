@@ -58,7 +58,6 @@ const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
         {
           neverReferenced: described(OBJECT_AMOUNT, 'No version and no pin led to them at any collection.'),
           oldVersion: described(OBJECT_AMOUNT, 'A version or a pin that is gone led to them.'),
-          replaced: described(OBJECT_AMOUNT, 'Lines of objects that another pack holds as well.'),
         },
         'The same, divided by the cause.',
       ),
@@ -104,6 +103,10 @@ export const COLLECTION_REPORT: NamedShape<CollectionReport> = named(
       young: described(OBJECT_AMOUNT, 'Objects that nothing leads to, and that are too young or are below such.'),
       condemned: described(COLLECTED_AMOUNT, CONDEMNED),
       freed: described(COLLECTED_AMOUNT, 'Objects that earlier collections condemned, and that are gone for good.'),
+      replacedCopies: described(
+        OBJECT_AMOUNT,
+        'Condemned copies of objects that an upload stored again. The objects stay; compaction frees the space of the copies.',
+      ),
       restorable: described(OBJECT_AMOUNT, 'Objects that earlier collections condemned, and that can be restored.'),
       revived: described(OBJECT_AMOUNT, 'Condemned objects that a version or a pin leads to again.'),
     },
