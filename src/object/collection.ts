@@ -10,6 +10,9 @@ import type {
 
 export type { ChosenReport, CollectedAmount, CollectionProgress, CollectionReport, ObjectAmount }
 
+/** What a collection found and did. */
+export type CollectionCounts = Omit<CollectionReport, 'olderThanMs' | 'undoMs'>
+
 /**
  * Reads the roots of a project, in any order. The store calls it when it needs them: after it has noted the epoch and
  * the layout.
@@ -87,7 +90,7 @@ export interface GraphCollector {
    * Condemns the objects that no root and no young object reaches, and frees those that were condemned long enough.
    * `undefined` if the project does not exist. Stopped by the signal at any moment without loss.
    */
-  collect(projectId: string, roots: ReadRoots, options: CollectOptions): Promise<CollectionReport | undefined>
+  collect(projectId: string, roots: ReadRoots, options: CollectOptions): Promise<CollectionCounts | undefined>
   /**
    * Condemns the chosen objects, and the objects below them, as far as neither a root nor an object that was not chosen
    * leads to them. This works in a project without roots too. `undefined` if the project does not exist.

@@ -32,11 +32,15 @@ export interface CollectRequest {
   /** `true` counts what would happen, and changes nothing. */
   readonly dryRun?: boolean
   /**
-   * Younger objects are kept, with everything below them; 14 days by default. The server counts in
-   * epochs of ten minutes and rounds up.
+   * Younger objects are kept, with everything below them. The period of the server by default, which is
+   * 14 days unless its operator has set another one. The server counts in epochs of ten minutes and
+   * rounds up.
    */
   readonly olderThanMs?: number
-  /** How long condemned objects can be restored before a later collection frees them; 14 days by default. */
+  /**
+   * How long condemned objects can be restored before a later collection frees them. By default that of
+   * the server, which is 14 days unless its operator has set another one.
+   */
   readonly undoMs?: number
 }
 
@@ -49,6 +53,10 @@ export interface CollectionReport {
    * read. `null` if it was collected.
    */
   readonly skipped: 'noRoots' | 'damaged' | null
+  /** Objects of this age or younger were kept: the period in whole epochs. */
+  readonly olderThanMs: number
+  /** How long condemned objects can be restored: the period in whole epochs. */
+  readonly undoMs: number
   /** What the project holds: reached, young and condemned objects. */
   readonly held: ObjectAmount
   /** Objects that nothing leads to, and that are too young or are below such. */

@@ -176,3 +176,18 @@ test('all projects are collected one after the other, and one that fails does no
   assert.equal(totals.condemned.byCause.neverReferenced.objects, 3)
   assert.equal((await service.project('p').restoreCollected()).objects, 3)
 })
+
+test('the periods of the service hold for every collection that names none, and it collects by itself only if told to', async (t) => {
+  const periods = { olderThanMs: EPOCH_MS, undoMs: 4 * EPOCH_MS }
+  const { service, project, pass } = await collecting(t, { service: { collection: periods } })
+  await pass(2)
+  const { condemned, olderThanMs, undoMs } = await project.upkeep.collect()
+  assert.deepEqual([condemned.objects, { olderThanMs, undoMs }], [3, periods])
+  await pass(4)
+  for (const collect of [() => project.upkeep.collect(), () => service.project('p').collect(), () => service.collect()])
+    assert.equal((await collect()).freed.objects, 0, 'it can still be restored')
+  const sooner = await project.upkeep.collect({ undoMs: 1, dryRun: true })
+  assert.deepEqual([sooner.freed.objects, sooner.undoMs], [3, EPOCH_MS], 'a request says otherwise')
+  await pass(1)
+  assert.equal((await service.collect()).freed.objects, 3)
+})

@@ -115,6 +115,24 @@ test('the page about collection previews, collects and restores', async (t) => {
   assert.deepEqual(await parts.service.project('p').has(['zombie']), new Set(['zombie']))
 })
 
+test('the page about collection uses the periods of the service, and names them', async (t) => {
+  const collection = { olderThanMs: 12 * 3_600_000, undoMs: 60 * 86_400_000 }
+  const parts = paged(t, { service: { collection } })
+  await withVersion(parts)
+  await uploadObjects(parts.service, 'p', [{ id: 'zombie' }])
+  const visitor = await signedIn(parts.service)
+  const counter = new EpochCounter(asGuarded(parts.backend).records, REAL_ENVIRONMENT)
+  for (let i = 0; i <= collection.olderThanMs / EPOCH_MS; i++) await counter.advance()
+  const shown = textOf((await visitor.get(COLLECTION)).html)
+  assert.match(shown, /that are older than 12 hours\. They can be restored for 60 days; a later collection frees them/)
+  assert.match(shown, /Everything that it takes away can be restored for 60 days\./)
+  await visitor.post(COLLECTION)
+  for (let i = 0; i <= GRACE_EPOCHS; i++) await counter.advance()
+  await visitor.post(COLLECTION)
+  await visitor.post(`${COLLECTION}/restore`)
+  assert.deepEqual(await parts.service.project('p').has(['zombie']), new Set(['zombie']))
+})
+
 test('the page about collection tells freed objects from copies of objects that were uploaded again', async (t) => {
   const parts = paged(t)
   await withVersion(parts)

@@ -7,13 +7,22 @@ import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { archives } from '../../src/archive/server/archives.ts'
 import { automation, type AutomationExtension } from '../../src/automation-server/index.ts'
+import { upkeepSettingsOf } from '../../src/cli/server/upkeep-options.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
-import { createObjectService, openAccess, type ObjectService, type StorageBackend } from '../../src/index.ts'
+import {
+  type CollectionSettings,
+  createObjectService,
+  openAccess,
+  type ObjectService,
+  type StorageBackend,
+} from '../../src/index.ts'
+import type { CollectionReport } from '../../src/object/collection.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
 import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
 import { uploadObjects } from '../automation-server/support.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { newDataFolder, stowage } from '../cli/command.ts'
+import { parsed } from '../cli/serve-options.ts'
 import { behindPort } from '../http/served.ts'
 
 interface Opened {
@@ -21,9 +30,10 @@ interface Opened {
   readonly extension: AutomationExtension
 }
 
-function open(backend: StorageBackend): Opened {
+function open(backend: StorageBackend, collection?: CollectionSettings): Opened {
   const extension = automation()
-  const service = createObjectService({ backend, access: openAccess(), extensions: [extension, archives()] })
+  const extensions = [extension, archives()]
+  const service = createObjectService({ backend, access: openAccess(), extensions, collection })
   return { service, extension }
 }
 
@@ -88,6 +98,22 @@ test('the commands list, collect and restore unreferenced objects, and merge pac
   )
   assert.match(everywhere.stdout, /^bare: not collected: it has neither a version nor a pin/)
   for (const { code, stderr } of [listed, dry, byId, real, undone, merged]) assert.deepEqual([code, stderr], [0, ''])
+})
+
+test('a collection takes its periods from the server, unless the command names others', async (t) => {
+  const backend = memoryBackend()
+  const options = parsed('--collect-older-than', '0', '--collect-undo-within', '60d')
+  const opened = open(backend, upkeepSettingsOf(options).collection)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
+  const json = (text: string): Partial<CollectionReport> => JSON.parse(text) as Partial<CollectionReport>
+  const byServer = json((await stowage(['collect', '--dry-run', '--json'], env)).stdout)
+  assert.deepEqual([byServer.undoMs, byServer.condemned?.objects], [60 * 86_400_000, 2])
+  const named = await stowage(['collect', '--dry-run', '--json', '--older-than', '1d', '--undo-within', '2d'], env)
+  assert.deepEqual([json(named.stdout).undoMs, json(named.stdout).condemned?.objects], [2 * 86_400_000, 0])
+  const kept = await stowage(['collect', '--dry-run', '--older-than', '1d'], env)
+  assert.match(kept.stdout, /\ndemo: 2 objects \(.*\) kept: 1 d old or younger\n$/)
 })
 
 test('freed objects and copies of objects that were uploaded again are told apart', async (t) => {

@@ -15,14 +15,14 @@ import {
 } from '../client/connect.ts'
 import type { Progress } from '../client/progress.ts'
 import { EXIT, FindingsError, UPKEEP_EXIT_HELP } from '../common/exit.ts'
-import { formatBytes, formatCount, printable } from '../common/format.ts'
+import { formatBytes, formatCount, formatDuration, printable } from '../common/format.ts'
 import { durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
 
 const EXAMPLES = `
 Examples:
   stowage collect --dry-run --url http://127.0.0.1:8642 --project demo --token-file token.txt
-  stowage collect --project demo                            condemns; the next run after 14 days frees
+  stowage collect --project demo                            condemns; a run after --undo-within frees
   stowage collect --project demo --undo                     restores everything that is condemned
   stowage collect --data /var/lib/stowage                   every project of a folder that no server has open
   stowage collect $ROOT --project demo                      a chosen graph that nothing leads to
@@ -53,13 +53,13 @@ export function collectCommand(): Command {
     .addOption(
       new Option(
         '--older-than <duration>',
-        'keep younger objects: 12h, 30d (default: 14d; for chosen objects 10m)',
+        'keep younger objects: 12h, 30d (default: the period of the server, 14d unless set; for chosen objects 10m)',
       ).argParser(durationSecondsOrNone),
     )
     .addOption(
       new Option(
         '--undo-within <duration>',
-        'how long condemned objects can be restored: 12h, 30d (default: 14d)',
+        'how long condemned objects can be restored: 12h, 30d (default: the period of the server, 14d unless set)',
       ).argParser(durationSecondsOrNone),
     )
     .addOption(new Option('--undo', 'restore all condemned objects').conflicts(['dryRun', 'olderThan', 'undoWithin']))
@@ -117,7 +117,7 @@ function told({ project }: Connected, progress: Progress): (state: RemoteCollect
 
 function printCollected(projectId: string, report: RemoteCollectionReport, { json }: CollectOptions): void {
   if (json === true) return printJson({ project: projectId, ...report })
-  const { skipped, dryRun, condemned, freed, replacedCopies, restorable, revived, young } = report
+  const { skipped, dryRun, condemned, freed, replacedCopies, restorable, revived, young, olderThanMs } = report
   const tell = (text: string): void => printLine(`${printable(projectId)}: ${text}`)
   if (skipped === 'noRoots')
     return tell('not collected: it has neither a version nor a pin; "stowage ls --unreferenced" lists its objects')
@@ -130,7 +130,7 @@ function printCollected(projectId: string, report: RemoteCollectionReport, { jso
     )
   if (revived.objects > 0) tell(`${amountText(revived)} restored: a version or a pin leads to them again`)
   if (restorable.objects > 0) tell(`${amountText(restorable)} condemned earlier can be restored with --undo`)
-  if (young.objects > 0) tell(`${amountText(young)} kept: younger than --older-than`)
+  if (young.objects > 0) tell(`${amountText(young)} kept: ${formatDuration(olderThanMs)} old or younger`)
 }
 
 function printChosen(projectId: string, report: RemoteChosenReport, { json, dryRun }: CollectOptions): void {

@@ -1,7 +1,7 @@
 import type { CollectionCause, CollectionReport, ObjectAmount } from '../../object/collection.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
-import { Empty, formatBytes, formatCount } from './parts.tsx'
+import { Empty, formatBytes, formatCount, formatPeriod } from './parts.tsx'
 
 interface CollectionProps {
   readonly frame: Frame
@@ -28,8 +28,9 @@ export function CollectionPage({ frame, projectId, report }: CollectionProps): H
     <Page frame={frame} title="Collection" crumbs={crumbs}>
       <h1>Collection</h1>
       <p class="lead">
-        A collection takes away objects that no version and no pin leads to and that are older than 14 days. They can be
-        restored for 14 days more; a later collection frees them for good.
+        A collection takes away objects that no version and no pin leads to and that are older than{' '}
+        {formatPeriod(report.olderThanMs)}. They can be restored for {formatPeriod(report.undoMs)}; a later collection
+        frees them for good.
       </p>
       {report.skipped === null ? (
         <>
@@ -88,7 +89,7 @@ function Wanted({ report: { condemned, freed, replacedCopies, young } }: Pick<Co
 function Actions({
   urls,
   projectId,
-  report: { condemned, freed, replacedCopies },
+  report: { condemned, freed, replacedCopies, undoMs },
 }: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html {
   if (condemned.objects + freed.objects + replacedCopies.objects === 0)
     return <Empty>There is nothing to collect.</Empty>
@@ -99,7 +100,7 @@ function Actions({
         <form method="post" action={urls.collection(projectId)}>
           <p>
             {freed.objects === 0
-              ? 'Everything that it takes away can be restored for 14 days.'
+              ? `Everything that it takes away can be restored for ${formatPeriod(undoMs)}.`
               : `${formatCount(freed.objects, 'object')} cannot be restored afterwards.`}
           </p>
           <button type="submit" class="danger">

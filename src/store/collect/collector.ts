@@ -3,8 +3,8 @@ import { pauseBeforeRetry } from '../../async/backoff.ts'
 import { StowageError } from '../../errors.ts'
 import type {
   ChosenReport,
+  CollectionCounts,
   CollectionProgress,
-  CollectionReport,
   CollectOptions,
   GraphCollector,
   ObjectAmount,
@@ -42,7 +42,7 @@ export class PackCollector implements GraphCollector {
     this.#unreferenced = new UnreferencedLists(parts)
   }
 
-  collect(projectId: string, readRoots: ReadRoots, options: CollectOptions): Promise<CollectionReport | undefined> {
+  collect(projectId: string, readRoots: ReadRoots, options: CollectOptions): Promise<CollectionCounts | undefined> {
     const tallies = new Tallies()
     return this.#whileLayoutStands(projectId, options.signal, async (project, signal) => {
       tallies.beginAgain({ dryRun: options.dryRun ?? false })
@@ -118,7 +118,7 @@ export class PackCollector implements GraphCollector {
     readRoots: ReadRoots,
     options: CollectOptions,
     tallies: Tallies,
-  ): Promise<CollectionReport> {
+  ): Promise<CollectionCounts> {
     const { epochs } = this.#parts
     const { signal, dryRun = false, onProgress } = options
     const { number: epoch } = await epochs.current()

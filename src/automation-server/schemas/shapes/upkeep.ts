@@ -78,10 +78,10 @@ export const COLLECT_REQUEST: NamedShape<CollectRequest> = named(
     {
       dryRun: DRY_RUN,
       olderThanMs: graceMs(
-        'Younger objects are kept, with everything below them; 14 days by default. The server counts in epochs of ten minutes and rounds up.',
+        'Younger objects are kept, with everything below them. The period of the server by default, which is 14 days unless its operator has set another one. The server counts in epochs of ten minutes and rounds up.',
       ),
       undoMs: graceMs(
-        'How long condemned objects can be restored before a later collection frees them; 14 days by default.',
+        'How long condemned objects can be restored before a later collection frees them. By default that of the server, which is 14 days unless its operator has set another one.',
       ),
     },
     'How to collect a project.',
@@ -99,6 +99,8 @@ export const COLLECTION_REPORT: NamedShape<CollectionReport> = named(
         oneOf(['noRoots', 'damaged']),
         'Why nothing was collected: the project has neither a version nor a pin, or a pack of it cannot be read. `null` if it was collected.',
       ),
+      olderThanMs: described(COUNT, 'Objects of this age or younger were kept: the period in whole epochs.'),
+      undoMs: described(COUNT, 'How long condemned objects can be restored: the period in whole epochs.'),
       held: described(OBJECT_AMOUNT, 'What the project holds: reached, young and condemned objects.'),
       young: described(OBJECT_AMOUNT, 'Objects that nothing leads to, and that are too young or are below such.'),
       condemned: described(COLLECTED_AMOUNT, CONDEMNED),
