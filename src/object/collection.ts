@@ -101,8 +101,11 @@ export interface GraphCollector {
     roots: ReadRoots,
     options: Pick<CollectOptions, 'signal' | 'olderThanEpochs' | 'dryRun' | 'onProgress'>,
   ): Promise<ChosenReport | undefined>
-  /** Undo: every condemned object that was not freed is live again. Resolves to what it restored. */
-  restore(projectId: string, options: Pick<CollectOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount>
+  /**
+   * Undo: every condemned object that was not freed is live again. Resolves to what it restored; `undefined` if the
+   * project does not exist.
+   */
+  restore(projectId: string, options: Pick<CollectOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount | undefined>
   /**
    * The objects that no root reaches, in the order in which they are stored. `undefined` if the project does not exist.
    * Throws `conflict` for a cursor of a generation that was removed.

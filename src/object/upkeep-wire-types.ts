@@ -118,7 +118,9 @@ export interface ChosenReport {
   readonly keptIds: readonly string[]
   /** How many stay: a version, a pin or another object leads to them, or they are too young. */
   readonly kept: number
-  /** Chosen ids that the project does not hold. */
+  /** Chosen ids that the project does not hold, the first hundred. */
+  readonly missingIds: readonly string[]
+  /** How many the project does not hold. */
   readonly missing: number
 }
 

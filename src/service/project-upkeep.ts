@@ -55,7 +55,10 @@ export interface ProjectUpkeep {
    * Aborted at any moment without loss. Throws `not_found` for a project without objects.
    */
   collect(options?: CollectCallOptions): Promise<CollectionReport>
-  /** Undo: condemned objects that were not freed are live again. Resolves to what it restored. */
+  /**
+   * Undo: condemned objects that were not freed are live again. Resolves to what it restored. Throws `not_found` for a
+   * project without objects.
+   */
   restoreCollected(options?: Pick<CollectCallOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount>
   /** The objects that no version and no pin leads to, in the order in which they are stored. */
   unreferenced(options?: UnreferencedCallOptions): Promise<UnreferencedPage>

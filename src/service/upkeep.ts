@@ -79,6 +79,7 @@ export class StorageUpkeep {
     return this.#inFlight(options, async (signal) => {
       const beganAtMs = this.#nowMs()
       const restored = await this.#collector().restore(projectId, { signal, onProgress: options.onProgress })
+      if (restored === undefined) throw noObjects(projectId)
       this.#tell(projectId, beganAtMs, { restored })
       return restored
     })

@@ -100,7 +100,7 @@ test('a project with neither versions nor pins is not collected, but chosen obje
   assert.deepEqual(await idsOf(bare), ['a', 'b', 'c', 's'])
   assert.deepEqual(await idsOf(bare, true), ['a', 'c'], 'the tops')
   const dry = await bare.upkeep.collectObjects(['a', 'nobody'], { dryRun: true })
-  assert.deepEqual([dry.condemned.objects, dry.missing, dry.kept], [2, 1, 0])
+  assert.deepEqual([dry.condemned.objects, dry.missing, dry.missingIds, dry.kept], [2, 1, ['nobody'], 0])
   const chosen = await bare.upkeep.collectObjects(['a', 's'])
   assert.deepEqual([chosen.condemned.objects, chosen.keptIds], [2, ['s']], 'another object leads to s')
   assert.deepEqual([...(await bare.has(['a', 'b', 'c', 's'])).held].sort(), ['c', 's'])
@@ -161,7 +161,8 @@ test('invalid requests are refused before any work', async (t) => {
   await assert.rejects(project.upkeep.collect({ olderThanMs: -1 }), { code: 'invalid_request' })
   await assert.rejects(project.upkeep.collectObjects([]), { code: 'invalid_request' })
   assert.equal((await ask('POST', 'p/collect', { everything: true })).status, 400)
-  assert.equal((await ask('POST', 'nobody/collect')).status, 404)
+  for (const path of ['collect', 'restore-collected', 'compact'])
+    assert.equal((await ask('POST', `nobody/${path}`)).status, 404, path)
   assert.equal((await ask('GET', 'nobody/unreferenced')).status, 404)
 })
 

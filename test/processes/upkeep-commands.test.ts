@@ -10,7 +10,9 @@ import { automation, type AutomationExtension } from '../../src/automation-serve
 import { upkeepSettingsOf } from '../../src/cli/server/upkeep-options.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import {
-  type CollectionSettings,
+  type Access,
+  claimAuthorize,
+  type CommonServiceOptions,
   createObjectService,
   openAccess,
   type ObjectService,
@@ -18,6 +20,7 @@ import {
 } from '../../src/index.ts'
 import type { CollectionReport } from '../../src/object/collection.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
+import { totalsKey } from '../../src/store/records/keys.ts'
 import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
 import { uploadObjects } from '../automation-server/support.ts'
 import { blocksOf } from '../docs/blocks.ts'
@@ -30,10 +33,10 @@ interface Opened {
   readonly extension: AutomationExtension
 }
 
-function open(backend: StorageBackend, collection?: CollectionSettings): Opened {
+function open(backend: StorageBackend, options: Partial<CommonServiceOptions<unknown>> = {}): Opened {
   const extension = automation()
   const extensions = [extension, archives()]
-  const service = createObjectService({ backend, access: openAccess(), extensions, collection })
+  const service = createObjectService({ backend, access: openAccess(), extensions, ...options })
   return { service, extension }
 }
 
@@ -103,7 +106,7 @@ test('the commands list, collect and restore unreferenced objects, and merge pac
 test('a collection takes its periods from the server, unless the command names others', async (t) => {
   const backend = memoryBackend()
   const options = parsed('--collect-older-than', '0', '--collect-undo-within', '60d')
-  const opened = open(backend, upkeepSettingsOf(options).collection)
+  const opened = open(backend, upkeepSettingsOf(options))
   const { port } = await behindPort(t, opened.service)
   await fill(opened, backend)
   const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
@@ -149,6 +152,72 @@ test('the commands work on a data folder, for one project or all', async (t) => 
     /restored 2 objects/,
   )
   assert.match((await stowage(['compact', '--data', folder])).stdout, /^bare: nothing to merge: 1 pack, /)
+})
+
+test('a project without objects fails nothing, and one that does not exist is told so', async (t) => {
+  const folder = newDataFolder(t)
+  const backend = filesystemBackend({ path: folder })
+  const opened = open(backend)
+  await fill(opened, backend)
+  await opened.extension.project('empty').models.create({ name: 'House' })
+  await opened.service.close()
+  const data = ['--data', folder]
+  for (const words of [['collect', '--dry-run'], ['collect', '--undo'], ['compact']]) {
+    const all = await stowage([...words, ...data])
+    assert.deepEqual([all.code, all.stderr], [0, ''], words.join(' '))
+    assert.match(all.stdout, /^bare: .*\n(demo: .*\n)+empty: holds no objects\n$/)
+    const one = await stowage([...words, ...data, '--project', 'empty'])
+    assert.deepEqual([one.code, one.stdout, one.stderr], [0, 'empty: holds no objects\n', ''])
+  }
+  for (const words of [['collect'], ['collect', '--undo'], ['compact'], ['du']]) {
+    const { code, stdout, stderr } = await stowage([...words, ...data, '--project', 'nosuch'])
+    assert.deepEqual([code, stdout], [1, ''], words.join(' '))
+    assert.match(stderr, /there is no project "nosuch": the service holds neither objects nor models of it\n$/)
+  }
+  const { code, stdout } = await stowage(['du', ...data, '--project', 'empty'])
+  assert.equal(code, 0)
+  assert.match(stdout, /^0 objects, 0 bytes of JSON/)
+})
+
+test('chosen objects that are not held are named, and the exit code tells scripts so', async (t) => {
+  const backend = memoryBackend()
+  const opened = open(backend)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
+  const chosen = await stowage(['collect', 'zombie', 'nobody', 'nowhere'], env)
+  assert.deepEqual([chosen.code, chosen.stderr], [3, ''])
+  assert.match(chosen.stdout, /^demo: condemned 2 objects .*\n2 objects not held\n {2}nobody\n {2}nowhere\n$/)
+  const none = ['--project', 'bare', '--undo-within', '0']
+  assert.equal((await stowage(['collect', 'alone', '--project', 'bare'], env)).code, 0)
+  await passEpochs(backend, 2)
+  const freed = await stowage(['collect', ...none], env)
+  assert.match(freed.stdout, /^bare: not collected: it has neither a version nor a pin; .*\nbare: freed 1 object /)
+})
+
+test('a project that fails does not stop the others, and neither do projects in which the token may not write', async (t) => {
+  const backend = memoryBackend()
+  const access: Access<unknown> = {
+    authenticate: ({ headers }) => {
+      const right = headers.get('authorization') === 'Bearer writer' ? 'write' : 'read'
+      return { subject: right, projects: { bare: right, demo: right, other: 'read' } }
+    },
+    authorize: claimAuthorize,
+  }
+  const opened = open(backend, { access })
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  await uploadObjects(opened.service, 'other', [{ id: 'root' }])
+  const put = [{ key: totalsKey('bare', 1), value: Buffer.from('damaged') }]
+  await asGuarded(backend).records.commit({ put })
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_TOKEN: 'writer' }
+  const collected = await stowage(['collect', ...YOUNG], env)
+  assert.deepEqual(collected.code, 1, collected.stdout)
+  assert.match(collected.stdout, /^demo: condemned 2 objects .*\ndemo: freed nothing\n$/)
+  assert.match(collected.stderr, /^stowage: the project "bare" failed: .*\n$/)
+  const refused = await stowage(['collect', '--dry-run'], { ...env, STOWAGE_TOKEN: 'reader' })
+  assert.deepEqual([refused.code, refused.stdout], [1, ''])
+  assert.match(refused.stderr, /answered 403: .*; ask for a token that may do this/)
 })
 
 test('the commands of the page on what is kept work in their order', async (t) => {

@@ -38,7 +38,7 @@ export function keepingResources<H>(server: PageServer<H>): readonly Resource<H>
       '/collection',
       {
         GET: async ({ frame, projectId, context, exchange: { signal } }) => {
-          const report = await context.upkeepOf(projectId).collect({ dryRun: true, signal })
+          const report = await undefinedIfNotFound(context.upkeepOf(projectId).collect({ dryRun: true, signal }))
           return pageAnswer(<CollectionPage frame={frame} projectId={projectId} report={report} />)
         },
         POST: async ({ context, projectId, urls, exchange: { signal } }) => {

@@ -2,17 +2,29 @@ import type { CollectionCause, CollectionReport, ObjectAmount } from '../../obje
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Empty, formatBytes, formatCount, formatPeriod } from './parts.tsx'
+import type { Urls } from './urls.ts'
 
 interface CollectionProps {
   readonly frame: Frame
   readonly projectId: string
-  /** What a collection would do now. */
+  /** What a collection would do now; `undefined` for a project without objects. */
+  readonly report: CollectionReport | undefined
+}
+
+interface ReportProps {
+  readonly urls: Urls
+  readonly projectId: string
   readonly report: CollectionReport
 }
 
 const CAUSE_WORDS: { readonly [C in CollectionCause]: string } = {
   neverReferenced: 'They were never part of a version or a pin',
   oldVersion: 'They were part of versions or pins that no longer exist',
+}
+const SKIPPED_WORDS: { readonly [S in NonNullable<CollectionReport['skipped']>]: string } = {
+  noRoots: 'This project has neither a version nor a pin, so only objects that somebody chose are collected.',
+  damaged:
+    'A pack of this project cannot be read, so it is not collected. The operator of the server can find the damage with a check.',
 }
 const CAUSES = Object.keys(CAUSE_WORDS) as CollectionCause[]
 
@@ -27,29 +39,37 @@ export function CollectionPage({ frame, projectId, report }: CollectionProps): H
   return (
     <Page frame={frame} title="Collection" crumbs={crumbs}>
       <h1>Collection</h1>
-      <p class="lead">
-        A collection takes away objects that no version and no pin leads to and that are older than{' '}
-        {formatPeriod(report.olderThanMs)}. They can be restored for {formatPeriod(report.undoMs)}; a later collection
-        frees them for good.
-      </p>
-      {report.skipped === null ? (
-        <>
-          <Wanted report={report} />
-          <Actions urls={urls} projectId={projectId} report={report} />
-        </>
+      {report === undefined ? (
+        <Empty>This project holds no objects, so there is nothing to collect.</Empty>
       ) : (
-        <Empty>
-          {report.skipped === 'noRoots'
-            ? 'This project has neither a version nor a pin, so it is never collected.'
-            : 'A pack of this project cannot be read, so it is not collected. The operator of the server can find the damage with a check.'}
-        </Empty>
+        <Collection urls={urls} projectId={projectId} report={report} />
       )}
-      <Restorable urls={urls} projectId={projectId} report={report} />
     </Page>
   )
 }
 
-function Wanted({ report: { condemned, freed, replacedCopies, young } }: Pick<CollectionProps, 'report'>): Html {
+function Collection(props: ReportProps): Html {
+  const { skipped, freed, replacedCopies, olderThanMs, undoMs } = props.report
+  return (
+    <>
+      <p class="lead">
+        A collection takes away objects that no version and no pin leads to and that are older than{' '}
+        {formatPeriod(olderThanMs)}. They can be restored for {formatPeriod(undoMs)}; a later collection frees them for
+        good.
+      </p>
+      {skipped === null ? null : <Empty>{SKIPPED_WORDS[skipped]}</Empty>}
+      {skipped === null || freed.objects + replacedCopies.objects > 0 ? (
+        <>
+          <Wanted {...props} />
+          <Actions {...props} />
+        </>
+      ) : null}
+      <Restorable {...props} />
+    </>
+  )
+}
+
+function Wanted({ report: { skipped, condemned, freed, replacedCopies, young } }: ReportProps): Html {
   return (
     <>
       <section aria-labelledby="now">
@@ -74,7 +94,7 @@ function Wanted({ report: { condemned, freed, replacedCopies, young } }: Pick<Co
               </dd>
             </>
           )}
-          {young.objects === 0 ? null : (
+          {skipped !== null || young.objects === 0 ? null : (
             <>
               <dt>Too young</dt>
               <dd>{amountWords(young)}</dd>
@@ -86,11 +106,7 @@ function Wanted({ report: { condemned, freed, replacedCopies, young } }: Pick<Co
   )
 }
 
-function Actions({
-  urls,
-  projectId,
-  report: { condemned, freed, replacedCopies, undoMs },
-}: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html {
+function Actions({ urls, projectId, report: { condemned, freed, replacedCopies, undoMs } }: ReportProps): Html {
   if (condemned.objects + freed.objects + replacedCopies.objects === 0)
     return <Empty>There is nothing to collect.</Empty>
   return (
@@ -112,11 +128,7 @@ function Actions({
   )
 }
 
-function Restorable({
-  urls,
-  projectId,
-  report: { restorable, freed },
-}: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html | null {
+function Restorable({ urls, projectId, report: { restorable, freed } }: ReportProps): Html | null {
   if (restorable.objects + freed.objects === 0) return null
   return (
     <section aria-labelledby="undo">

@@ -66,12 +66,13 @@ export class PackCollector implements GraphCollector {
     })
   }
 
-  async restore(projectId: string, options: Pick<CollectOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount> {
-    const none = { objects: 0, jsonBytes: 0, storedBytes: 0 }
-    const restored = await this.#whileLayoutStands(projectId, options.signal, (project, signal) =>
+  restore(
+    projectId: string,
+    options: Pick<CollectOptions, 'signal' | 'onProgress'>,
+  ): Promise<ObjectAmount | undefined> {
+    return this.#whileLayoutStands(projectId, options.signal, (project, signal) =>
       restoreCondemned(this.#parts, project, { ...options, signal }),
     )
-    return restored ?? none
   }
 
   unreferenced(

@@ -161,7 +161,11 @@ export const CHOSEN_REPORT: NamedShape<ChosenReport> = named(
       condemned: described(OBJECT_AMOUNT, 'The chosen objects, and those below them that nothing else leads to.'),
       keptIds: list(OBJECT_ID, { itemsMax: 100, description: 'Chosen objects that stay, the first hundred.' }),
       kept: described(COUNT, 'How many stay: a version, a pin or another object leads to them, or they are too young.'),
-      missing: described(COUNT, 'Chosen ids that the project does not hold.'),
+      missingIds: list(OBJECT_ID, {
+        itemsMax: 100,
+        description: 'Chosen ids that the project does not hold, the first hundred.',
+      }),
+      missing: described(COUNT, 'How many the project does not hold.'),
     },
     'The result of condemning chosen objects.',
   ),
