@@ -3,6 +3,7 @@ import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { formatCount, Empty, Next, Time } from './parts.tsx'
 import { type RefusedRetention, Retention } from './retention.tsx'
+import { deletedQuery } from './urls.ts'
 
 interface ModelProps {
   readonly frame: Frame
@@ -67,10 +68,6 @@ export function ModelPage(props: ModelProps): Html {
       <ModelActions {...props} />
     </Page>
   )
-}
-
-function deletedQuery(isShown: boolean): { readonly deleted?: string } {
-  return isShown ? { deleted: 'true' } : {}
 }
 
 function ModelActions({ frame: { urls }, projectId, model: { id, deletedAt }, mayWrite }: ModelProps): Html | null {
