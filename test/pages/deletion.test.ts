@@ -76,18 +76,3 @@ test('a reader sees no forms to delete', async (t) => {
   assert.doesNotMatch((await visitor.get(path)).html, /\/delete"/)
   assert.equal((await visitor.post(`${path}/versions/${versionId}/delete`)).status, 403)
 })
-
-test('the storage page shows the storage of a project and its models', async (t) => {
-  const parts = paged(t)
-  const { modelId } = await withVersion(parts)
-  const visitor = await signedIn(parts.service)
-  assert.match((await visitor.get('/web/projects/p')).html, /<a href="\/web\/projects\/p\/usage">/)
-  const { status, html } = await visitor.get('/web/projects/p/usage')
-  assert.equal(status, 200)
-  assert.ok(html.includes(`href="/web/projects/p/models/${modelId}"`))
-  assert.match(
-    textOf(html),
-    /2 objects, \d+ bytes of JSON, .* on disk\. 0 objects \(0 bytes\) that no version and no pin leads to\./,
-  )
-  assert.match(textOf(html), /House 1 version 2 objects, \d+ bytes; only here: 2 objects, \d+ bytes\./)
-})

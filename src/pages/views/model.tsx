@@ -32,7 +32,8 @@ export function ModelPage(props: ModelProps): Html {
       </h1>
       <p class="lead">
         {formatCount(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
-        <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>
+        <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>{' '}
+        <a href={urls.modelUsage(projectId, model.id)}>Storage by version</a>
       </p>
       {model.deletedAt === null ? null : (
         <p>

@@ -62,6 +62,10 @@ export class Urls {
     return `${this.project(projectId)}/models/${encodeURIComponent(modelId)}${search(query)}`
   }
 
+  modelUsage(projectId: string, modelId: string, query: Query = {}): string {
+    return `${this.model(projectId, modelId)}/usage${search(query)}`
+  }
+
   usage(projectId: string): string {
     return `${this.project(projectId)}/usage`
   }
