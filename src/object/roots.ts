@@ -72,8 +72,12 @@ export interface GroupUsage extends UsageShare {
 export interface ProjectUsage {
   readonly objects: number
   readonly jsonBytes: number
-  /** Bytes of its packs in storage, compressed, with their tables. Plans and files of runs are not counted. */
+  /** Bytes of its packs in storage, compressed, with their tables. */
   readonly storedBytes: number
+  /** Bytes of packs that a merge replaced, and that stay in storage for a day. */
+  readonly retiredBytes: number
+  /** Bytes of its plans in storage, with those that were replaced and stay for a day. */
+  readonly planBytes: number
   /** Objects that no version and no pin leads to. */
   readonly unreferencedObjects: number
   readonly unreferencedJsonBytes: number

@@ -69,7 +69,22 @@ test('a project reports the storage of itself, its models and its versions, shar
   assert.equal((await usageOf(fixture)).unreferencedJsonBytes, 1_400, 'an upload is counted')
   await versions.delete(b.id, b1.id)
   assert.deepEqual((await usageOf(fixture)).models.length, 2, 'a deleted version holds its objects until it is removed')
-  assert.deepEqual((await usageOf(fixture, 'nobody')).roots, [])
+})
+
+test('the usage of a project without objects is nothing, and one that does not exist is told so', async (t) => {
+  const fixture = automated(t)
+  await fixture.extension.project('empty').models.create({ name: 'A' })
+  const { objects, models, roots } = await usageOf(fixture, 'empty')
+  assert.deepEqual([objects, models, roots], [0, [], []])
+  const { status, json } = await fixture.ask('GET', 'nobody/usage')
+  assert.deepEqual(
+    [status, json.code, json.message],
+    [404, 'not_found', 'there is no project "nobody": the service holds neither objects nor models of it'],
+  )
+  await uploadObjects(fixture.service, 'bare', [{ id: 'a' }])
+  assert.equal((await usageOf(fixture, 'bare')).objects, 1)
+  await fixture.service.project('bare').remove()
+  assert.equal((await fixture.ask('GET', 'bare/usage')).status, 404)
 })
 
 test('a pin keeps an object without a version until it is removed or expires', async (t) => {

@@ -65,6 +65,7 @@ test('lists of pins and sizes show the names and reasons that people gave', asyn
   assert.equal((await stowage(['pin', 'list'], env)).stdout.split(/\s+/).slice(3).join(' '), 'first Permit Submitted ')
   assert.equal((await stowage(['model', 'delete', 'House'], env)).code, 0)
   const { stdout } = await stowage(['du'], env)
+  assert.match(stdout, /^3 objects, .* of JSON\n.* on disk in packs, 0 bytes in replaced packs, 0 bytes in plans\n/)
   assert.match(stdout, /  House  \(deleted\)\n/)
   assert.match(stdout, new RegExp(`\n${pinId} .*  pin of first  Permit\n`))
 })

@@ -40,7 +40,7 @@ import { registerFiles } from './serve-functions.ts'
 import type { SecretRecipientOptions } from './secret-recipients.ts'
 import { signalToStop } from '../common/signals.ts'
 import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
-import { keptTimesOf, schedulesOf, type UpkeepServeOptions } from './upkeep-options.ts'
+import { keptTimesOf, upkeepSettingsOf, type UpkeepServeOptions } from './upkeep-options.ts'
 import type { StoragePlace } from '../common/shared-storage.ts'
 import type { BlobCachePlace } from '../common/storage-address.ts'
 import { openStorage, type ServedStorage, servedStorage, type StorageKind } from '../common/storage.ts'
@@ -207,7 +207,7 @@ function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknow
     bodyBytesPerSecondMin,
     limits: limitsOf(options),
     quota: quotaOf(options),
-    ...schedulesOf(options),
+    ...upkeepSettingsOf(options),
     requestRate: requestRateOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },

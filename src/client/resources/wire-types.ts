@@ -261,8 +261,8 @@ export interface RootUsage {
 }
 
 /**
- * What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are
- * those that no version and no pin leads to.
+ * What a project holds. Unreferenced objects are those that no version and no pin leads to. The
+ * storage also holds files of runs and records, which are not counted here.
  */
 export interface ProjectUsage {
   /** All objects of the project. */
@@ -271,6 +271,13 @@ export interface ProjectUsage {
   readonly jsonBytes: number
   /** Bytes of its packs in storage, compressed. */
   readonly storedBytes: number
+  /** Bytes of packs that a merge replaced, and that stay in storage for a day. */
+  readonly retiredBytes: number
+  /**
+   * Bytes of its plans in storage, which make downloads fast, with those that were replaced and stay for
+   * a day.
+   */
+  readonly planBytes: number
   /** Objects that no version and no pin leads to. */
   readonly unreferencedObjects: number
   /** Their bytes of JSON. */

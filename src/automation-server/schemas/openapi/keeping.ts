@@ -49,9 +49,10 @@ const getUsage = operationOf({
   right: 'read',
   summary: 'What a project holds',
   description:
-    'Objects and bytes of JSON of the project, of each model, and of each version and pin, with those that nothing else holds. Counting a large project can take longer than a request may wait: the response is then 503 with `Retry-After`, and the counting continues.',
+    'Objects and bytes of JSON of the project, of each model, and of each version and pin, with those that nothing else holds. A project exists as soon as it has an object or a model. Counting a large project can take longer than a request may wait: the response is then 503 with `Retry-After`, and the counting continues.',
   answers: { 200: jsonAnswer('ProjectUsage', 'What it holds.', {}) },
-  faults: [],
+  faults: ['not_found'],
+  messages: { 404: 'there is no project "nobody": the service holds neither objects nor models of it' },
 })
 
 export const KEEPING_TAG: Tag = {

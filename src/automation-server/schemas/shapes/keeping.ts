@@ -87,12 +87,17 @@ export const PROJECT_USAGE: NamedShape<ProjectUsage> = named(
       objects: described(COUNT, 'All objects of the project.'),
       jsonBytes: described(COUNT, 'Their bytes of JSON.'),
       storedBytes: described(COUNT, 'Bytes of its packs in storage, compressed.'),
+      retiredBytes: described(COUNT, 'Bytes of packs that a merge replaced, and that stay in storage for a day.'),
+      planBytes: described(
+        COUNT,
+        'Bytes of its plans in storage, which make downloads fast, with those that were replaced and stay for a day.',
+      ),
       unreferencedObjects: described(COUNT, 'Objects that no version and no pin leads to.'),
       unreferencedJsonBytes: described(COUNT, 'Their bytes of JSON.'),
       models: list(MODEL_USAGE, { description: 'The usage of each model.' }),
       roots: list(ROOT_USAGE, { description: 'The usage of each version and pin.' }),
     },
-    'What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are those that no version and no pin leads to.',
+    'What a project holds. Unreferenced objects are those that no version and no pin leads to. The storage also holds files of runs and records, which are not counted here.',
   ),
 )
 
