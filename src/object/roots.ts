@@ -30,13 +30,15 @@ export interface NewPin {
   readonly reason?: string | null
   /** ISO 8601, in UTC with milliseconds. */
   readonly endsAt?: string | null
+  /** How long the pin keeps the object, from its creation on by the clock of the server. Excludes `endsAt`. */
+  readonly lifetimeMs?: number | undefined
 }
 
 /** The pins of projects. A pin whose end has come is gone. */
 export interface PinStore {
   /**
-   * Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed, `conflict` when
-   * the project has as many pins as it may.
+   * Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed or cannot be,
+   * `conflict` when the project has as many pins as it may.
    */
   add(projectId: string, wanted: NewPin): Promise<Pin>
   /**

@@ -126,3 +126,26 @@ test('a pin keeps an object without a version until it is removed or expires', a
   await uploadObjects(fixture.service, 'p', [{ id: 'root' }])
   assert.deepEqual(await pins.list(), [], 'pins go with their project')
 })
+
+test('a pin with a lifetime ends that long after its creation, by the clock of the server', async (t) => {
+  let nowMs = Date.parse('2026-11-22T12:00:00.000Z')
+  const { service, ask } = automated(t, { service: { clock: { now: () => nowMs++ } } })
+  await uploadObjects(service, 'p', [{ id: 'root' }])
+  const add = (wanted: object): ReturnType<Fixture['ask']> => ask('POST', 'p/pins', { rootObjectId: 'root', ...wanted })
+  const { status, json } = await add({ lifetimeMs: 90 * DAY_MS })
+  assert.deepEqual(
+    [status, Date.parse(json.endsAt as string) - Date.parse(json.createdAt as string)],
+    [201, 90 * DAY_MS],
+  )
+  assert.ok(!('lifetimeMs' in json))
+  const refused = async (wanted: object): Promise<unknown> => {
+    const answer = await add(wanted)
+    assert.deepEqual([answer.status, answer.json.code], [400, 'invalid_request'])
+    return answer.json.message
+  }
+  assert.match(
+    String(await refused({ lifetimeMs: DAY_MS, endsAt: '2099-01-01T00:00:00.000Z' })),
+    /endsAt and lifetimeMs both give the end of the pin; leave one of them out/,
+  )
+  for (const lifetimeMs of [0, 1.5, 1e15]) assert.match(String(await refused({ lifetimeMs })), /lifetimeMs/)
+})

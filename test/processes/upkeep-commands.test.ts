@@ -273,7 +273,7 @@ test('an invalid command line is refused with its remedy', async () => {
     [['collect', 'x'], /--project is missing/],
     [['collect', 'x', '--project', 'p', '--undo'], /--undo and --undo-within are for whole projects/],
     [['collect', '--undo', '--dry-run'], /cannot be used with option/],
-    [['collect', '--older-than', '14'], /a whole number, at least 1, and a unit/],
+    [['collect', '--older-than', '14'], /It must be 0, or a whole number and a unit/],
     [['ls', 'x', '--unreferenced'], /leave out <root>/],
   ]
   for (const [args, words] of wrong) {

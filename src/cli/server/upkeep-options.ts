@@ -130,13 +130,16 @@ function millisecondsOrNone(text: string): number {
 }
 
 function interval(text: string): number {
-  const ms = milliseconds(text)
-  if (ms > TIMER_MS_MAX) throw new InvalidArgumentError('It must be 24 days at most.')
-  return ms
+  return checkedInterval(milliseconds(text))
 }
 
 function intervalOrNone(text: string): number {
-  return text === '0' ? 0 : interval(text)
+  return checkedInterval(millisecondsOrNone(text))
+}
+
+function checkedInterval(ms: number): number {
+  if (ms > TIMER_MS_MAX) throw new InvalidArgumentError('It must be 24 days at most.')
+  return ms
 }
 
 function share(text: string): number {

@@ -203,6 +203,11 @@ export interface NewPin {
   readonly reason?: string | null
   /** From then on the pin keeps nothing; `null` for a pin without an end. */
   readonly endsAt?: string | null
+  /**
+   * How long the pin keeps the object, from its creation on by the clock of the server; instead of
+   * `endsAt`.
+   */
+  readonly lifetimeMs?: number
 }
 
 /** Keeps an object and everything below it. */

@@ -110,16 +110,12 @@ async function addPin<H>(visit: ProjectVisit<H>): Promise<Answer> {
       rootObjectId,
       name: name === '' ? null : name,
       reason: reason === '' ? null : reason,
-      endsAt: values.days === '' ? null : endAfter(values.days, context.clock.now()),
+      lifetimeMs: values.days === '' ? undefined : numberOf('The number of days', values.days, DAYS_MAX) * DAY_MS,
     })
     return seeOther(urls.usage(projectId))
   } catch (error) {
     return showUsage(visit, { values, problem: problemOf(error) })
   }
-}
-
-function endAfter(days: string, nowMs: number): string {
-  return new Date(nowMs + numberOf('The number of days', days, DAYS_MAX) * DAY_MS).toISOString()
 }
 
 async function changeRetention<H>(visit: ProjectVisit<H>): Promise<Answer> {

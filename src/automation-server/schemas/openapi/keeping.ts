@@ -5,6 +5,7 @@ import { EXAMPLE_TIME, PIN, PIN_ID } from './examples.ts'
 import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
 const TAG = 'Keeping'
+const DAY_MS = 86_400_000
 
 const listPins = operationOf({
   operationId: 'listPins',
@@ -25,6 +26,7 @@ const createPin = operationOf({
     'A pin keeps an object and everything below it. The object must be held; objects below it may arrive later.',
   body: jsonBody('NewPin', 'The pin.', {
     released: { value: { rootObjectId: ROOT_ID, name: PIN.name, reason: PIN.reason } },
+    month: { value: { rootObjectId: ROOT_ID, lifetimeMs: 30 * DAY_MS } },
     until: { value: { rootObjectId: ROOT_ID, endsAt: `${Number(EXAMPLE_TIME.slice(0, 4)) + 10}-01-01T00:00:00.000Z` } },
   }),
   answers: { 201: jsonAnswer('Pin', 'The new pin.', { released: { value: PIN } }) },

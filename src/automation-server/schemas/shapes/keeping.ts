@@ -1,5 +1,6 @@
 import {
   described,
+  integer,
   list,
   named,
   type NamedShape,
@@ -8,6 +9,7 @@ import {
   optional,
   text,
 } from '../../../openapi/description/shape.ts'
+import { PERIOD_MS_MAX } from '../../../limits.ts'
 import type { ModelUsage, NewPin, Pin, ProjectUsage, RootUsage } from '../../../client/resources/wire-types.ts'
 import type { PinList } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, RESOURCE_ID, TIME } from './common.ts'
@@ -26,6 +28,13 @@ export const NEW_PIN: NamedShape<NewPin> = named(
       name: optional(nullable(NAME, '`null` for none.')),
       reason: optional(nullable(REASON, '`null` for none.')),
       endsAt: optional(nullable(TIME, 'From then on the pin keeps nothing; `null` for a pin without an end.')),
+      lifetimeMs: optional(
+        integer(
+          1,
+          PERIOD_MS_MAX,
+          'How long the pin keeps the object, from its creation on by the clock of the server; instead of `endsAt`.',
+        ),
+      ),
     },
     'A pin to create.',
   ),

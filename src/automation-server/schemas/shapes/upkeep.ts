@@ -26,14 +26,12 @@ import type {
   ObjectAmount,
   UnreferencedObject,
 } from '../../../object/upkeep-wire-types.ts'
+import { PERIOD_MS_MAX } from '../../../limits.ts'
 import { CHOSEN_MAX } from '../../../object/collection.ts'
 import { DAMAGED_MAX } from '../../../object/compaction.ts'
 import { COUNT, OBJECT_ID, pageOf } from './common.ts'
 
 /** Collection of unreferenced objects, and compaction. */
-
-/** A thousand years: more than anybody keeps. */
-const GRACE_MS_MAX = 1_000 * 366 * 86_400_000
 
 const AMOUNT_MEMBERS = {
   objects: described(COUNT, 'How many.'),
@@ -69,7 +67,7 @@ const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
 const DRY_RUN = optional(boolean('`true` counts what would happen, and changes nothing.'))
 
 function graceMs(description: string): OptionalShape<number> {
-  return optional(integer(0, GRACE_MS_MAX, description))
+  return optional(integer(0, PERIOD_MS_MAX, description))
 }
 
 export const COLLECT_REQUEST: NamedShape<CollectRequest> = named(
