@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Bound } from './bounds/bound.ts'
 import { gzippedArray } from './bounds/array.ts'
 import { delta } from './bounds/delta.ts'
+import { clients, restart } from './bounds/downloads.ts'
 import { blockUploads, gzippedUploads } from './bounds/uploads.ts'
 import { PROFILES, type ProfileName } from './model/profiles.ts'
 import { countOf, orUsage, readOptions } from './options.ts'
@@ -19,6 +20,8 @@ const ROWS: Readonly<Record<string, Bound>> = {
   blocks: blockUploads,
   array: gzippedArray,
   delta,
+  restart,
+  clients,
 }
 const USAGE = `npm run bench:bounds -- [--rows ${Object.keys(ROWS).join(',')}] [--profile geometry|building] [--objects N] [--rounds N] [--folder PATH]`
 const chosen = readOptions(USAGE, {

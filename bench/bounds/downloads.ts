@@ -1,0 +1,135 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { download, downloadToFile } from '../download.ts'
+import { repeat } from '../measure.ts'
+import { building } from '../model/building.ts'
+import { issueToken, startServer } from '../server.ts'
+import type { RunningServer } from '../server-process.ts'
+import { uploadModel } from '../upload.ts'
+import { type Bound, type BoundOptions, printFigure } from './bound.ts'
+import { secondsDuring } from './processor-time.ts'
+
+const OBJECTS = 100_000
+const CLIENTS = 32
+/** The unit of `/proc/self/stat`, on every Linux that Node runs on. */
+const CLOCK_TICKS_PER_SECOND = 100
+
+interface Planned {
+  readonly data: string
+  readonly projectId: string
+  readonly rootId: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * The processor time of the first planned download after a start of the server, of the same one again, and of what only
+ * the first one does: to compare the stored bytes with their checksums.
+ */
+export const restart: Bound = async (options) => {
+  const planned = await plannedModel(options)
+  const file = join(options.folder, 'answer.gz')
+  await whileServing(planned.data, (server) => downloadToFile(urlOf(server, planned), planned.headers, file))
+  const times = await repeat(options.rounds, () =>
+    whileServing(planned.data, async (server) => {
+      const seconds = async (): Promise<number> => {
+        const { main, others } = await secondsDuring(server.pid, () =>
+          download(urlOf(server, planned), planned.headers),
+        )
+        return main + others
+      }
+      return { first: await seconds(), again: await seconds(), checksums: checksumSeconds(file) }
+    }),
+  )
+  console.log(`first download after a restart, plan on disk: ${titleOf(options)}`)
+  const figure = (what: string, unit: string, of: (round: (typeof times)[0]) => number): void =>
+    printFigure(what, unit, times.map(of))
+  figure('the first download', 's', ({ first }) => first)
+  figure('the same again', 's', ({ again }) => again)
+  figure('checksums of its bytes', 's', ({ checksums }) => checksums)
+  figure('at most, with these', 'of the speed later', ({ again, checksums }) => again / (again + checksums))
+}
+
+/** The processor time of as many planned downloads by one client and by many, and of the clients themselves. */
+export const clients: Bound = async (options) => {
+  const planned = await plannedModel(options)
+  const times = await whileServing(planned.data, async (server) => {
+    const [url, { headers }] = [urlOf(server, planned), planned]
+    await download(url, headers)
+    return await repeat(options.rounds, async () => ({
+      one: await withClients(server.pid, () => repeat(CLIENTS, () => download(url, headers))),
+      many: await withClients(server.pid, () =>
+        Promise.all(Array.from({ length: CLIENTS }, () => download(url, headers))),
+      ),
+    }))
+  })
+  console.log(`${CLIENTS} planned downloads: ${titleOf(options)}`)
+  const figure = (what: string, unit: string, of: (round: (typeof times)[0]) => number): void =>
+    printFigure(what, unit, times.map(of))
+  figure('the server, one after another', 's', ({ one }) => one.server)
+  figure('the server, all at once', 's', ({ many }) => many.server)
+  figure('the clients, one after another', 's', ({ one }) => one.clients)
+  figure('the clients, all at once', 's', ({ many }) => many.clients)
+  figure(
+    'at most, all at once',
+    'of the speed of one',
+    ({ one, many }) => (one.server + one.clients) / (many.server + many.clients),
+  )
+}
+
+async function withClients(
+  pid: number,
+  work: () => Promise<unknown>,
+): Promise<{ readonly server: number; readonly clients: number }> {
+  const before = childSeconds()
+  const { main, others } = await secondsDuring(pid, work)
+  return { server: main + others, clients: childSeconds() - before }
+}
+
+async function plannedModel({ profile, objects = OBJECTS, folder }: BoundOptions): Promise<Planned> {
+  const data = join(folder, 'data')
+  return await whileServing(data, async (server) => {
+    const token = await issueToken(data, '*')
+    const projectId = 'downloads'
+    const model = building({ objects, closure: 'root-less', profile })
+    const { rootId } = await uploadModel({ url: server.url, token, projectId }, model)
+    const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
+    const planned = { data, projectId, rootId, headers }
+    await download(urlOf(server, planned), headers)
+    // The length of the answer, which comes with its plan.
+    await fetch(urlOf(server, planned), { method: 'HEAD', headers })
+    return planned
+  })
+}
+
+async function whileServing<T>(data: string, use: (server: RunningServer) => Promise<T>): Promise<T> {
+  const server = await startServer(data, ['--port', '0', '--compact-every', '0'])
+  try {
+    return await use(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+function urlOf({ url }: RunningServer, { projectId, rootId }: Planned): string {
+  return `${url}/objects/${projectId}/${rootId}`
+}
+
+function titleOf({ profile, objects = OBJECTS, rounds }: BoundOptions): string {
+  return `${profile}, ${objects} objects, median (min to max) of ${rounds}`
+}
+
+function checksumSeconds(file: string): number {
+  const bytes = readFileSync(file)
+  const started = process.cpuUsage()
+  crc32(bytes)
+  const { user, system } = process.cpuUsage(started)
+  return (user + system) / 1e6
+}
+
+/** What the children of this process that have ended used: the clients. */
+function childSeconds(): number {
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[13]) + Number(fields[14])) / CLOCK_TICKS_PER_SECOND
+}
