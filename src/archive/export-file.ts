@@ -6,6 +6,7 @@ import { quoted } from '../object/id.ts'
 import type { Manifest, ManifestPart } from './format.ts'
 import { ArchiveReader } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
+import type { RemoteProject } from './remote-project.ts'
 import { type Checkpoint, type ExportOptions, type ExportState, writeArchive } from './write-archive.ts'
 
 /** How far an export is. */
@@ -47,8 +48,9 @@ interface JournalOpening {
 
 /**
  * Exports a project into a file, which appears when it is whole. Until then it grows as `<path>.partial`, beside a
- * journal; a later export of the same subject continues from there. Throws `conflict` if the file exists, and `not_found` if its
- * folder does not.
+ * journal; a later export of the same subject continues from there, unless the server was restored in between. Throws
+ * `conflict` if the file exists or the project does not continue the base, and `not_found` if the folder or the project
+ * does not exist.
  */
 export async function exportToFile(
   address: ProjectAddress,
@@ -68,16 +70,14 @@ export async function exportToFile(
     sealedFor: options.sealSecretsFor ?? null,
   }
   const state = await readJournal(journalPath, opening, (await sizeOf(partial)) ?? 0)
-  const file = await open(partial, state === undefined ? 'w' : 'r+', 0o600)
-  const journal = await open(journalPath, state === undefined ? 'w' : 'a', 0o600)
+  const write = (from: ExportState | undefined): Promise<void> =>
+    writePartial({ partial, journalPath, opening, state: from }, project, options)
   try {
-    await file.truncate(state?.bytes ?? 0)
-    if (state === undefined) await journal.appendFile(`${JSON.stringify(opening)}\n`)
-    await append(file, journal, writeArchive(project, options, state), { state, onProgress: options.onProgress })
-    await file.sync()
-  } finally {
-    await file.close()
-    await journal.close()
+    await write(state)
+  } catch (error) {
+    if (state === undefined || !(error instanceof StowageError) || error.code !== 'conflict') throw error
+    // The server does not have the history of the interrupted export any more.
+    await write(undefined)
   }
   await rename(partial, path)
   await syncFolder(dirname(path))
@@ -88,6 +88,31 @@ export async function exportToFile(
     return { manifest: await archive.manifest(), cursor, runsListedAt }
   } finally {
     await archive.close()
+  }
+}
+
+interface PartialArchive {
+  readonly partial: string
+  readonly journalPath: string
+  readonly opening: JournalOpening
+  readonly state: ExportState | undefined
+}
+
+async function writePartial(
+  { partial, journalPath, opening, state }: PartialArchive,
+  project: RemoteProject,
+  options: ExportFileOptions,
+): Promise<void> {
+  const file = await open(partial, state === undefined ? 'w' : 'r+', 0o600)
+  const journal = await open(journalPath, state === undefined ? 'w' : 'a', 0o600)
+  try {
+    await file.truncate(state?.bytes ?? 0)
+    if (state === undefined) await journal.appendFile(`${JSON.stringify(opening)}\n`)
+    await append(file, journal, writeArchive(project, options, state), { state, onProgress: options.onProgress })
+    await file.sync()
+  } finally {
+    await file.close()
+    await journal.close()
   }
 }
 
@@ -109,7 +134,7 @@ async function append(
     // Parts that the journal names must not be lost in a crash that the journal survives.
     await file.datasync()
     await journal.appendFile(`${JSON.stringify(checkpoint)}\n`)
-    objects += checkpoint.part?.objects ?? 0
+    objects += checkpoint.part.objects ?? 0
     onProgress?.({ bytes: position, objects })
   }
 }
@@ -123,8 +148,8 @@ async function readJournal(path: string, opening: JournalOpening, sizeBytes: num
   for (const line of lines.slice(1)) {
     const { part, bytes, cursor, end, runsListedAt } = JSON.parse(line) as Checkpoint
     if (bytes > sizeBytes) break
-    if (part !== undefined) parts.push(part)
-    if (cursor !== undefined) last = { bytes, cursor, ...(end && { end }), runsListedAt, count: parts.length }
+    parts.push(part)
+    if (cursor !== undefined && end !== undefined) last = { bytes, cursor, end, runsListedAt, count: parts.length }
   }
   return last && { ...last, parts: parts.slice(0, last.count) }
 }

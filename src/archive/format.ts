@@ -60,4 +60,8 @@ export interface ExportBase {
   readonly runsListedAt?: string
   /** The `sha256` of the manifest of the base. */
   readonly sha256?: string
+  /** The project of the base. An export of another project is refused. */
+  readonly project?: string
+  /** The file of the base, for messages. */
+  readonly path?: string
 }

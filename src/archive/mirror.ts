@@ -85,16 +85,15 @@ class Mirror {
   async everything(): Promise<MirrorResult> {
     const takesRecords = await this.#target.takesRecords()
     const begin = takesRecords ? await this.#cursor() : null
-    if (!takesRecords || !(await this.source.hasRecords())) {
-      await this.#objects(begin, takesRecords)
-      return this.#tally
-    }
+    const hasRecords = takesRecords && (await this.source.hasRecords())
+    const run = (from: string | null): Promise<MirrorResult> =>
+      hasRecords ? this.#withRecords(from) : this.#objectsAlone(from, takesRecords)
     try {
-      return await this.#withRecords(begin)
+      return await run(begin)
     } catch (error) {
       if (begin === null || !isStale(error)) throw error
-      // The source was removed and created again, or the target lost its contents: then everything is examined again.
-      return await this.#withRecords(null)
+      // The source was restored, or removed and created again, or the target lost its contents: all is examined again.
+      return await run(null)
     }
   }
 
@@ -120,6 +119,11 @@ class Mirror {
   get #call(): { readonly signal?: AbortSignal } {
     const { signal } = this.#options
     return signal === undefined ? {} : { signal }
+  }
+
+  async #objectsAlone(begin: string | null, keepsMark: boolean): Promise<MirrorResult> {
+    await this.#objects(begin, keepsMark)
+    return this.#tally
   }
 
   /** Records that the source had before its objects were read: none names an object that is not among them. */

@@ -108,6 +108,22 @@ export class RemoteProject {
     return new Date(Number.isNaN(date) ? Date.now() : date).toISOString()
   }
 
+  /**
+   * Whether the project has objects or models. Throws `conflict` if `after` is not a place in its history, where it is
+   * given.
+   */
+  async exists(after: string | null = null): Promise<boolean> {
+    try {
+      ;(await this.#request({ path: ['export', 'objects'], ...(after && { query: [['after', after]] }) })).cancel()
+      return true
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.code !== 'not_found') throw error
+    }
+    if (!(await this.hasRecords())) return false
+    for await (const models of this.list('models')) return models.length > 0
+    return false
+  }
+
   /** Whether the server has models, versions and runs. */
   async hasRecords(): Promise<boolean> {
     return this.#has(['models'])

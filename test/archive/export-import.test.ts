@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { baseOfFile, exportProject, exportToFile, importFiles, importProject } from '../../src/archive/index.ts'
 import { importWithFlips, smallArchive } from './flips.ts'
-import { building, furnish, linesOf, PROJECT, site } from './support.ts'
+import { breakOff, building, furnish, linesOf, PROJECT, site } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 test('a repeated import changes nothing', async (t) => {
@@ -165,15 +165,3 @@ test('an export with a stalled reader buffers at most two pages and requests no 
   assert.ok(pages <= 3 && all > 5, `${pages} of ${all} pages`)
   archive.destroy()
 })
-
-/** Exports until the file holds objects. Resolves to how many it holds. */
-async function breakOff(source: Parameters<typeof exportToFile>[0], path: string): Promise<number> {
-  const stop = new AbortController()
-  let written = 0
-  const onProgress = ({ objects }: { readonly objects: number }): void => {
-    written = objects
-    if (objects > 0) stop.abort(new Error('enough'))
-  }
-  await assert.rejects(exportToFile(source, path, { signal: stop.signal, onProgress }), /enough/)
-  return written
-}

@@ -19,6 +19,7 @@ import type { ObjectCursor } from '../../object/graph-store.ts'
 import { quoted } from '../../object/id.ts'
 import type { ServiceContext, ServiceExtension } from '../../service/extension.ts'
 import { importArtifact } from './artifact-import.ts'
+import { cursorText, parseCursor } from './cursor.ts'
 import { ARCHIVES_AREA } from './openapi.ts'
 import { RECIPIENT_TEXT } from './recipient-key.ts'
 import { type ImportOutcome, RecordImport } from './record-import.ts'
@@ -47,7 +48,6 @@ const EXPORT = '/api/v1/projects/:projectId/export'
 const IMPORT = '/api/v1/projects/:projectId/import'
 const PAGE_BYTES = 4 * 1_048_576
 const BODY_BYTES_MAX = 16 * 1_048_576
-const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
 const SEALED_FOR = new RegExp(RECIPIENT_TEXT)
 const SHA256 = /^[0-9a-f]{64}$/
 const COMPRESSION_LEVEL = 1
@@ -256,16 +256,10 @@ function neededParameter(query: Exchange<unknown>['query'], name: string): strin
 function cursorOf(query: Exchange<unknown>['query'], name: 'after' | 'end'): ObjectCursor | undefined {
   const text = query.get(name)
   if (text === null) return undefined
-  const [, ...parts] = CURSOR.exec(text) ?? []
-  if (parts.length === 0)
-    throw new StowageError(
-      'invalid_request',
-      `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
-    )
-  const [generation, sequence, ordinal, layout, epoch] = parts.map((part) => Number.parseInt(part, 16))
-  return { generation, sequence, ordinal, layout, epoch }
-}
-
-function cursorText({ generation, sequence, ordinal, layout, epoch }: ObjectCursor): string {
-  return [generation, sequence, ordinal, layout, epoch].map((part) => part.toString(16)).join('.')
+  const cursor = parseCursor(text)
+  if (cursor !== undefined) return cursor
+  throw new StowageError(
+    'invalid_request',
+    `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
+  )
 }
