@@ -14,12 +14,16 @@ export interface BackupContent {
   readonly format: 'stowage-backup'
   /** The version of the format. */
   readonly version: number
+  /** The id of the storage that is backed up. A restored storage gets it, too. */
+  readonly storeId: string
   /** Everything that was acknowledged before is in it. ISO 8601. */
   readonly takenAt: string
   /** Whether the keys and tokens of the data folder are in it. */
   readonly hasAccess: boolean
   /** The projects in the backup. */
   readonly projects: readonly BackedUpProject[]
+  /** Archives of a history that the server does not have any more. No restore uses them. */
+  readonly replaced: readonly ReplacedArchives[]
 }
 
 /** The archives of one project, from a full one on, as paths within the backup. */
@@ -28,6 +32,14 @@ export interface BackedUpProject {
   readonly project: string
   /** Its archives, the full one first. */
   readonly files: readonly string[]
+  /** The time of the first backup in which the server did not list the project any more; absent if it does. */
+  readonly missingSince?: string
+}
+
+/** Earlier archives of a project. */
+export interface ReplacedArchives extends Omit<BackedUpProject, 'missingSince'> {
+  /** The time of the backup that began another chain. */
+  readonly replacedAt: string
 }
 
 /** The contents of the folder; `undefined` if no backup was finished. Throws `not_supported` for a later version. */

@@ -3,6 +3,7 @@ import { ClientError } from '../client/common/errors.ts'
 import type { Answer } from '../client/http/answer.ts'
 import type { Call } from '../client/http/connection.ts'
 import { parseJson, type Remote } from '../client/http/remote.ts'
+import { listedStore } from './list-projects.ts'
 
 /** A part of everything that a project holds. */
 export interface ObjectLines {
@@ -109,8 +110,8 @@ export class RemoteProject {
   }
 
   /**
-   * Whether the project has objects or models. Throws `conflict` if `after` is not a place in its history, where it is
-   * given.
+   * Whether the server has something of the project. Throws `conflict` if `after` is given and is not a place in its
+   * history.
    */
   async exists(after: string | null = null): Promise<boolean> {
     try {
@@ -119,9 +120,8 @@ export class RemoteProject {
     } catch (error) {
       if (!(error instanceof ClientError) || error.code !== 'not_found') throw error
     }
-    if (!(await this.hasRecords())) return false
-    for await (const models of this.list('models')) return models.length > 0
-    return false
+    // It may have models alone.
+    return (await listedStore(this.remote, this.signal)).projects.includes(this.remote.projectId)
   }
 
   /** Whether the server has models, versions and runs. */

@@ -50,6 +50,12 @@ const PLACE: Header = {
   schema: { type: 'string', pattern: CURSOR_TEXT },
 }
 
+const STORE_ID: Header = {
+  description: 'The id of the storage.',
+  required: true,
+  schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+}
+
 function ownJson(schema: Schema, description: string, value: unknown): Response {
   return {
     description,
@@ -69,13 +75,14 @@ function queryParameter(name: string, description: string, schema: Schema, value
 const listProjects: Operation = {
   operationId: 'listProjects',
   summary: 'The projects in which the caller may read',
-  description: 'Their ids, one JSON string a line. Projects without objects are not among them.',
+  description:
+    'Their ids, one JSON string a line. `Stowage-Store` is the id of the storage, which stays when the server restarts.',
   tags: [TAG],
   parameters: [{ $ref: '#/components/parameters/RequestId' }],
   responses: {
     200: {
       description: 'The ids.',
-      headers: headersOf(['Cache-Control']),
+      headers: headersOf(['Cache-Control'], { 'Stowage-Store': STORE_ID }),
       content: {
         'application/x-ndjson': {
           schema: { type: 'string' },
