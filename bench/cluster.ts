@@ -1,19 +1,19 @@
-import { type Cluster, startBalancer, startCluster } from '../test/engines/cluster.ts'
+import { type Cluster, type ClusterServer, startBalancer, startServers, startStorage } from '../test/engines/cluster.ts'
 import type { Ending } from '../test/support/folder.ts'
-import { demoRequests } from './demo-requests.ts'
-import { building } from './model/building.ts'
-import { uploadModel } from './upload.ts'
+import { buildDemo, type Demo, type DemoPages, fillDemo, printRequests, printSignIn, PROJECT } from './demo-content.ts'
+import { tryAll } from './demo-smoke.ts'
+import { readOptions } from './options.ts'
+import { COMMAND } from './server.ts'
 
 /*
  * `npm run cluster`: PostgreSQL, an S3 store, three servers over both, and nginx that sends each request to the next
- * server, all on this machine and in temporary folders, with the demo model. Runs until Ctrl-C, then stops everything
- * and leaves nothing.
+ * server, all on this machine and in temporary folders, with the demo of `npm start`. Runs until Ctrl-C, then stops
+ * everything and leaves nothing. With `--smoke` it tries every line that it prints and every function, and ends.
  */
 
 const SERVERS = 3
-const PROJECT = 'demo'
-const MODEL_OBJECTS = 3_000
 
+const { smoke } = readOptions('npm run cluster -- [--smoke]', { smoke: { type: 'boolean', default: false } })
 const cleanups: (() => void | Promise<void>)[] = []
 const ending: Ending = { after: (cleanup) => cleanups.push(cleanup) }
 const stopped = new Promise<void>((resolve) => {
@@ -21,24 +21,23 @@ const stopped = new Promise<void>((resolve) => {
 })
 
 try {
+  const functions = buildDemo()
   console.log('Starting PostgreSQL, the S3 store, three servers and nginx ...')
-  const cluster = await startCluster(ending, SERVERS)
-  const url = await startBalancer(ending, cluster)
-  const model = [...building({ objects: MODEL_OBJECTS })].flat()
-  const target = { url, token: cluster.token, projectId: PROJECT }
-  const { rootId, objects } = await uploadModel(target, [model])
-  console.log(`Uploaded a model of ${objects} objects to project "${PROJECT}".`)
-  printLines(cluster, url)
-  const child = model.findLast(({ json }) => json.includes('"Objects.Data.DataObject"')) ?? model[0]
-  for (const { endpoint, explanation, command } of demoRequests({
-    projectId: PROJECT,
-    rootId,
-    childId: child.id,
-    objects,
-  }))
-    console.log(`\n# ${endpoint}: ${explanation}\n${command}`)
-  console.log('\nStop one server ("kill", by its process number) and repeat a line. Press Ctrl-C to stop everything.')
-  await stopped
+  const storage = await startStorage(ending)
+  const { servers, token } = await startServers(ending, storage, SERVERS, { args: functions, command: [COMMAND] })
+  // Functions that run are ended by their server.
+  cleanups.push(async () => void (await Promise.all(servers.map(({ running }) => running.stop()))))
+  const url = await startBalancer(ending, { servers })
+  const demo = withTokenList(await fillDemo({ url, token, projectId: PROJECT }), storage)
+  const pages = pagesBehind(url, servers)
+  console.log(`\nThree servers are behind ${url}. Lines to try in another terminal:\n`)
+  printRequests(demo)
+  console.log('')
+  for (const { url: own, running } of servers) console.log(`# One of the servers: ${own}, process ${running.child.pid}`)
+  console.log('\nStop one of them ("kill", by its process number) and repeat a line.')
+  printSignIn(pages)
+  if (smoke) await tryAll(pages, demo)
+  else await stopped
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
@@ -46,12 +45,26 @@ try {
   for (const cleanup of cleanups.toReversed()) await cleanup()
 }
 
-function printLines({ servers, place, env, token }: Cluster, url: string): void {
-  console.log(`\nThree servers are behind ${url}. Lines to try in another terminal:\n`)
-  console.log(`export STOWAGE=${url}\nexport TOKEN=${token}\n`)
-  for (const { url: own, running } of servers) console.log(`# one of them: ${own}, process ${running.child.pid}`)
+/** One line more, which needs no server: it reads the shared records. */
+function withTokenList(demo: Demo, { place, env }: Pick<Cluster, 'place' | 'env'>): Demo {
   const [, records, , blobs] = place
-  console.log('\n# for the commands beside the servers, such as "npx stowage token list":')
-  console.log(`export STOWAGE_RECORDS='${records}' STOWAGE_BLOBS='${blobs}'`)
-  for (const [name, value] of Object.entries(env)) console.log(`export ${name}=${value}`)
+  const settings = Object.entries({ STOWAGE_RECORDS: records, STOWAGE_BLOBS: blobs, ...env })
+  const command = [
+    `stowage() { node '${COMMAND}' "$@"; }`,
+    `export ${settings.map(([name, value]) => `${name}='${value}'`).join(' ')}`,
+    'stowage token list',
+  ].join('\n')
+  const request = {
+    endpoint: 'stowage token list',
+    explanation: 'a command beside the servers, and what it needs',
+    command,
+    prints: /^[0-9a-f]{32} {2}valid .* every project$/m,
+  }
+  return { ...demo, requests: [...demo.requests, request] }
+}
+
+/** A link that one server made signs in on all of them. */
+function pagesBehind(url: string, [{ signInUrl = '' }]: readonly ClusterServer[]): DemoPages {
+  const { pathname, search } = new URL(signInUrl)
+  return { pagesUrl: `${url}/web`, signInUrl: `${url}${pathname}${search}` }
 }

@@ -1,24 +1,38 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import type { Annotation } from '../src/automation/index.ts'
 import type { Page, Run, RunDetails, Version } from '../src/automation-server/index.ts'
 import { askAutomation, type DemoAutomations } from './demo-automation.ts'
 import type { ModelObject } from './model/building.ts'
-import type { RunningServer } from './server-process.ts'
+import type { Demo, DemoPages } from './demo-content.ts'
 import type { Target } from './upload.ts'
 
-/* What `npm start -- --smoke` tries of automation: the link signs a browser in, and each function runs to its end over HTTP and did what it is for. */
+/* What `--smoke` tries of the demo: every line, the link that signs a browser in, and each function, which runs to its end over HTTP and did what it is for. */
 
+const LINE_TIMEOUT_MS = 60_000
+const runProgram = promisify(execFile)
 const RUN_MS_MAX = 180_000
 const POLL_MS = 100
 const FINAL: ReadonlySet<Run['status']> = new Set(['succeeded', 'failed', 'canceled', 'exception', 'timeout'])
 
-/** Throws `AssertionError` for the first thing that is not as it should be. */
-export async function tryAutomations(
-  target: Target,
-  demo: DemoAutomations,
-  model: readonly ModelObject[],
-): Promise<void> {
+/** Throws for the first thing that is not as it should be. */
+export async function tryAll(pages: DemoPages, { target, objects, automations, requests }: Demo): Promise<void> {
+  const env = { ...process.env, STOWAGE: target.url, TOKEN: target.token }
+  for (const { endpoint, command, prints } of requests) {
+    const { stdout } = await runProgram('bash', ['-c', `set -e; ${command}`], { env, timeout: LINE_TIMEOUT_MS })
+    if (!prints.test(stdout))
+      throw new Error(
+        `${endpoint} answered what was not expected. The line was\n${command}\nand it printed\n${stdout.slice(0, 1_000)}`,
+      )
+  }
+  console.log('\nEvery line was tried and answered as it should.')
+  await trySignIn(pages)
+  await tryAutomations(target, automations, objects)
+}
+
+async function tryAutomations(target: Target, demo: DemoAutomations, model: readonly ModelObject[]): Promise<void> {
   const [checked, takenOff, renamed] = await Promise.all(
     ['rule-checker', 'quantity-take-off', 'level-renamer'].map((functionId) => ran(target, demo, functionId)),
   )
@@ -32,7 +46,7 @@ export async function tryAutomations(
 }
 
 /** As a browser does it: the link shows a page with one button. */
-export async function trySignIn({ pagesUrl = '', signInUrl = '' }: RunningServer): Promise<void> {
+async function trySignIn({ pagesUrl = '', signInUrl = '' }: DemoPages): Promise<void> {
   const { origin, pathname, searchParams } = new URL(signInUrl)
   const page = await (await fetch(signInUrl)).text()
   assert.ok(page.includes(searchParams.get('code') ?? ''))

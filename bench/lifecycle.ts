@@ -15,20 +15,25 @@ import { countOf, orUsage, readOptions } from './options.ts'
 import { building, type BuildingOptions, type ModelObject } from './model/building.ts'
 
 /*
- * `npm run bench:lifecycle`: a building of 100 versions, each with 1 in 100 objects changed, in one part of it. What it takes on the disk, and
- * how fast it is uploaded and downloaded, before and after compaction. Beside it the newest version alone, uploaded at once. No timing is
- * compared with one of another run.
+ * `npm run bench:lifecycle`: a building of 100 versions, in each of which 1 in 100 objects is new. What it takes on the disk, and how fast it is
+ * uploaded and downloaded, before and after compaction. Beside it the newest version alone, uploaded at once. No timing is compared with one of
+ * another run.
  */
 
-const USAGE = 'npm run bench:lifecycle -- [--objects N] [--versions N]'
+/** Where the changes are, and whether the levels and the root name everything below them. */
+const MODELS: Readonly<Record<string, Pick<BuildingOptions, 'closure' | 'changes' | 'changed'>>> = {
+  'in-one-part': { closure: 'root-less', changes: 'in one part', changed: 0.009 },
+  everywhere: { closure: 'root-less', changes: 'everywhere', changed: 0.0068 },
+  'with-closures': { closure: true, changes: 'in one part', changed: 0.009 },
+}
+const USAGE = `npm run bench:lifecycle -- [--objects N] [--versions N] [--models ${Object.keys(MODELS).join(',')}]`
 const chosen = readOptions(USAGE, {
   objects: { type: 'string', default: '5000' },
   versions: { type: 'string', default: '100' },
+  models: { type: 'string', default: Object.keys(MODELS).join(',') },
 })
 const OBJECTS = orUsage(USAGE, () => countOf('objects', chosen.objects))
 const VERSIONS = orUsage(USAGE, () => countOf('versions', chosen.versions))
-/** Of all objects; with the groups that hold them 1 in 100. */
-const CHANGED = 0.009
 const DOWNLOADS = 15
 const DISK_RATIO_MAX = 2
 /** Downloads of a few milliseconds vary more than this from run to run. */
@@ -53,14 +58,24 @@ interface Disk {
   readonly records: number
 }
 
-await measure()
+for (const name of orUsage(USAGE, namedModels)) await measure(name)
 compressor.close()
 
-async function measure(): Promise<void> {
-  const first = await opened('first')
+function namedModels(): readonly string[] {
+  const names = chosen.models.split(',')
+  for (const name of names)
+    if (!Object.hasOwn(MODELS, name))
+      throw new RangeError(`--models has "${name}"; it must be ${Object.keys(MODELS).join(' or ')}`)
+  return names
+}
+
+async function measure(name: string): Promise<void> {
+  const upload = (at: Opened, revision: number, known: Set<string>): Promise<string> =>
+    uploadVersion(at, { ...MODELS[name], objects: OBJECTS, revision }, known)
+  const first = await opened(`${name}-first`)
   await upload(first, 0, new Set())
   const firstDisk = await settledDisk(first)
-  const versions = await opened('versions')
+  const versions = await opened(`${name}-versions`)
   const known = new Set<string>()
   const roots: GraphRoot[] = []
   for (let version = 0; version < VERSIONS; version++) {
@@ -68,7 +83,8 @@ async function measure(): Promise<void> {
     roots.unshift({ kind: 'version', id: String(version), groupId: 'model', rootObjectId })
   }
   const [{ rootObjectId: newest }] = roots
-  const fresh = await opened('fresh')
+  const fresh = await opened(`${name}-fresh`)
+  const newPerVersion = (known.size - OBJECTS) / (VERSIONS - 1)
   await upload(fresh, VERSIONS - 1, new Set())
   const before = { disk: await settledDisk(versions), download: await downloads(versions, newest) }
   const uploadBefore = await timed(() => upload(versions, VERSIONS, known))
@@ -87,6 +103,7 @@ async function measure(): Promise<void> {
   const ratio = sample(pairs.map((pair) => pair.versions / pair.fresh)).median
   const diskRatio = total(after.disk) / total(firstDisk)
   const rows: Row[] = [
+    { what: 'new objects in each version', value: `${round((100 * newPerVersion) / OBJECTS)} in 100` },
     { what: 'disk, first version alone', value: diskText(firstDisk) },
     { what: `disk, ${VERSIONS} versions, before`, value: diskText(before.disk) },
     {
@@ -108,7 +125,7 @@ async function measure(): Promise<void> {
     { what: 'upload of another version, after', value: `${round(uploadAfter)} ms` },
     { what: 'compaction', value: `${round(compaction / 1_000)} s` },
   ]
-  printRows(`A building of ${OBJECTS} objects, ${VERSIONS} versions`, rows)
+  printRows(`A building of ${OBJECTS} objects, ${VERSIONS} versions, ${name}`, rows)
   for (const { store } of [first, versions, fresh]) await store.close()
   if (rows.some(({ met }) => met === false)) process.exitCode = 1
 }
@@ -135,16 +152,12 @@ async function openStore(folder: string): Promise<PackStore> {
   return store
 }
 
-function options(revision: number): BuildingOptions {
-  return { objects: OBJECTS, closure: 'root-less', revision, changed: CHANGED, changes: 'in one part' }
-}
-
 /** Uploads what is not known yet; returns the id of the root. */
-async function upload({ store }: Opened, revision: number, known: Set<string>): Promise<string> {
+async function uploadVersion({ store }: Opened, version: BuildingOptions, known: Set<string>): Promise<string> {
   let rootId = ''
   const elements = async function* (): AsyncGenerator<{ bytes: Uint8Array; part: number; index: number }[]> {
     let index = 0
-    for (const batch of building(options(revision))) {
+    for (const batch of building(version)) {
       const fresh: readonly ModelObject[] = batch.filter(({ id }) => !known.has(id))
       for (const { id } of fresh) known.add(id)
       rootId = batch.at(-1)?.id ?? rootId

@@ -2,10 +2,12 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { withoutOwnSettings } from './own-settings.ts'
 import { REPOSITORY } from './repository.ts'
 import { type RunningServer, serverOf } from './server-process.ts'
 
-const COMMAND = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
+/** The built command. */
+export const COMMAND: string = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
 const COMPILER = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
 /** The unit of `/proc/<pid>/stat`, on every Linux that Node runs on. */
 const CLOCK_TICKS_PER_SECOND = 100
@@ -41,7 +43,7 @@ export async function startServer(
   const child = spawn(process.execPath, [COMMAND, 'serve', '--data', dataFolder, '--json', ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: true,
-    env: { ...process.env, STOWAGE_TOKEN: token },
+    env: { ...withoutOwnSettings(process.env), STOWAGE_TOKEN: token },
   })
   return await serverOf(child)
 }
@@ -53,16 +55,10 @@ export function exitOnSignals(): void {
 
 /** A new token that may read and write one project. */
 export async function issueToken(dataFolder: string, projectId: string): Promise<string> {
-  const { stdout } = await run(process.execPath, [
-    COMMAND,
-    'token',
-    '--data',
-    dataFolder,
-    '--project',
-    projectId,
-    '--access',
-    'write',
-  ])
+  const options = ['--data', dataFolder, '--project', projectId, '--access', 'write']
+  const { stdout } = await run(process.execPath, [COMMAND, 'token', ...options], {
+    env: withoutOwnSettings(process.env),
+  })
   return stdout.trim()
 }
 

@@ -83,7 +83,8 @@ export type {
   ProjectUpkeep,
   UnreferencedCallOptions,
 } from './service/project-upkeep.ts'
-export type { CollectionSchedule, CompactionSchedule } from './service/upkeep-schedule.ts'
+export type { CollectionSettings } from './service/collection-settings.ts'
+export type { CompactionSchedule } from './service/upkeep-schedule.ts'
 export type { ProjectObjects } from './service/project-objects.ts'
 export type {
   ByteEncoding,

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { pathToFileURL } from 'node:url'
+import { withoutOwnSettings } from '../bench/own-settings.ts'
 import { compile, compiledFile } from './compile.ts'
 
 /**
@@ -8,7 +9,10 @@ import { compile, compiledFile } from './compile.ts'
  */
 export async function runCompiled(source: URL, args: readonly string[]): Promise<void> {
   await compile()
-  const child = spawn(process.execPath, ['--enable-source-maps', compiledFile(source), ...args], { stdio: 'inherit' })
+  const child = spawn(process.execPath, ['--enable-source-maps', compiledFile(source), ...args], {
+    stdio: 'inherit',
+    env: withoutOwnSettings(process.env),
+  })
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => child.kill(signal))
   child.on('exit', (code) => (process.exitCode = code ?? 1))
 }

@@ -8,6 +8,9 @@ export interface Address {
   readonly needsTls: boolean
 }
 
+/** How long the opening waits for PostgreSQL, unless the host says otherwise. */
+export const START_TIMEOUT_MS = 30_000
+
 const NO_HOST = 'no-host.invalid'
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[?::1\]?)$/i
 

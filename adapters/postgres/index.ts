@@ -3,11 +3,11 @@ import type { Pool } from 'pg'
 import type { RecordStore } from '../../src/storage/backend.ts'
 import type { OpenedRecords } from '../../src/storage/driver.ts'
 import { guardedRecords } from '../../src/storage/guard.ts'
-import { type Address, addressOf, checkSchema } from './connection-options.ts'
+import { type Address, addressOf, checkSchema, START_TIMEOUT_MS } from './connection-options.ts'
 import { type Connection, Connections, type PostgresPool } from './connections.ts'
 import { isStarting } from './postgres-errors.ts'
 import { POSTGRES_RECORD_LIMITS, PostgresRecords } from './postgres-records.ts'
-import { prepareSchema } from './schema.ts'
+import { prepareSchema } from './migration.ts'
 
 export type { PostgresPool, PostgresPoolClient } from './connections.ts'
 
@@ -35,7 +35,6 @@ export interface PostgresRecordsOptions {
 
 const CONNECTIONS_MAX = 10
 const CALL_TIMEOUT_MS = 60_000
-const START_TIMEOUT_MS = 30_000
 const START_LOOK_MS = 250
 const IDLE_MS = 30_000
 
@@ -117,7 +116,8 @@ async function ownPool(
     connectionString,
     ...(address?.needsTls === true ? { ssl: true } : {}),
     max: connectionsMax,
-    connectionTimeoutMillis: callTimeoutMs,
+    // An address where nothing answers is told as soon as one that refuses.
+    connectionTimeoutMillis: Math.min(callTimeoutMs, START_TIMEOUT_MS),
     statement_timeout: callTimeoutMs,
     idle_in_transaction_session_timeout: callTimeoutMs,
     idleTimeoutMillis: IDLE_MS,

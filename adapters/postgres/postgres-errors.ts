@@ -1,6 +1,8 @@
 /** What PostgreSQL calls the reasons (Appendix A of its manual) that have a meaning of their own here. */
 const DISK_FULL = '53100'
 const STARTING_UP = '57P03'
+/** A function, a table or a schema that is named does not exist. */
+const ABSENT: ReadonlySet<string> = new Set(['42883', '42P01', '3F000'])
 
 /** No server listens yet, or the one that listens is not ready. */
 const NOT_YET: ReadonlySet<string> = new Set([STARTING_UP, 'ECONNREFUSED', 'ECONNRESET', 'ENOENT', 'EAI_AGAIN'])
@@ -15,6 +17,11 @@ export function engineError(error: unknown): unknown {
 export function isStarting(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isStarting)
   return NOT_YET.has(codeOf(error) ?? '') || (error instanceof Error && /terminated unexpectedly/.test(error.message))
+}
+
+/** Whether something of the schema is gone, as when a newer release has changed it. */
+export function isOfAbsentPart(error: unknown): boolean {
+  return ABSENT.has(codeOf(error) ?? '')
 }
 
 /** Whether PostgreSQL refused one statement, on a connection that goes on. */

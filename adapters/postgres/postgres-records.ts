@@ -9,7 +9,9 @@ import {
   type RecordLimits,
 } from '../../src/storage/backend.ts'
 import type { RecordDriver } from '../../src/storage/driver.ts'
-import type { Connections } from './connections.ts'
+import type { Connections, Row } from './connections.ts'
+import { refuseNewer } from './migration.ts'
+import { isOfAbsentPart } from './postgres-errors.ts'
 import { type Statements, statementsOf } from './schema.ts'
 import { byteaArray, framedValues } from './wire-values.ts'
 
@@ -33,10 +35,12 @@ const FLAG = { put: 1, remove: 2, expect: 4 } as const
 /** Records in one table, by functions of its schema. */
 export class PostgresRecords implements RecordDriver {
   readonly #connections: Connections
+  readonly #schema: string
   readonly #statements: Statements
 
   constructor(connections: Connections, schema: string) {
     this.#connections = connections
+    this.#schema = schema
     this.#statements = statementsOf(schema)
   }
 
@@ -91,7 +95,7 @@ export class PostgresRecords implements RecordDriver {
       byteaArray(named.map(({ value }) => value)),
       byteaArray(named.map(({ expected }) => expected)),
     ]
-    const rows = await this.#connections.run(signal, (connection) => connection.query(this.#statements.commit, values))
+    const rows = await this.#query(this.#statements.commit, values, signal)
     if (rows.length === 0) return { ok: true }
     const conflicts = rows.map(({ lost_index: at, held }): Conflict => {
       const value = held instanceof Uint8Array ? held : undefined
@@ -133,10 +137,25 @@ export class PostgresRecords implements RecordDriver {
 
   /** The one framed value that a function returns, empty for NULL. */
   async #frame(statement: string, values: readonly unknown[], signal: AbortSignal | undefined): Promise<Buffer> {
-    const [row] = await this.#connections.run(signal, (connection) => connection.query(statement, values))
+    const [row] = await this.#query(statement, values, signal)
     const frame = row?.frame ?? Buffer.alloc(0)
     if (!Buffer.isBuffer(frame)) throw new TypeError('PostgreSQL returned something other than bytes')
     return frame
+  }
+
+  /** Where a newer release has taken the schema over, the error says so. */
+  async #query(
+    statement: string,
+    values: readonly unknown[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Row[]> {
+    try {
+      return await this.#connections.run(signal, (connection) => connection.query(statement, values))
+    } catch (error) {
+      if (isOfAbsentPart(error))
+        await this.#connections.run(signal, (connection) => refuseNewer(connection, this.#schema))
+      throw error
+    }
   }
 }
 

@@ -1,16 +1,28 @@
-import type { Connection } from './connections.ts'
-
 /*
  * The tables and functions of a schema. The functions are the whole traffic: each call is one statement, so one round
  * trip and one transaction. Their settings make every plan walk the index: a plan that was cached while the table was
  * small would read all of it later.
  */
 
-/** The version of this release. Functions carry it in their names, so that two releases can use one schema at once. */
-const VERSION = 1
+/**
+ * A change of the schema. It takes moments: calls of servers wait for it, and it has the time of one call. Contents move
+ * afterwards, in batches.
+ *
+ * Functions carry in their names the version that made them, so that two releases can use one schema at once. A step
+ * that only adds leaves `usableFrom` as it was. A step that older releases cannot follow raises it to its own version
+ * and makes every function anew: before it, the functions of older versions are dropped.
+ */
+export interface SchemaStep {
+  /** The version to which it leads, from the one before. */
+  readonly version: number
+  /** The version that a release must know to use the schema afterwards. */
+  readonly usableFrom: number
+  /** SQL for the schema of this name, which is quoted. */
+  readonly statements: (of: string) => readonly string[]
+}
 
-/** Any number that other programs do not use; the second half of the lock is the name of the schema. */
-const LOCK = 1_937_010_551
+/** All steps, the newest last. The first one makes a schema where there is none. */
+export const SCHEMA_STEPS: readonly SchemaStep[] = [{ version: 1, usableFrom: 1, statements: creation }]
 
 const SETTINGS = [
   'enable_seqscan',
@@ -38,49 +50,14 @@ export function statementsOf(schema: string): Statements {
   }
 }
 
-/**
- * Makes the schema, or brings an older one to this release. Servers that start at once take turns. Throws for a schema
- * of a newer release that this one cannot use.
- */
-export async function prepareSchema(connection: Connection, schema: string): Promise<void> {
-  if (await isCurrent(connection, schema)) return
-  await connection.query('BEGIN')
-  try {
-    await connection.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [LOCK, schema])
-    if (!(await isCurrent(connection, schema)))
-      for (const statement of creation(schema)) await connection.query(statement)
-    await connection.query('COMMIT')
-  } catch (error) {
-    await connection.query('ROLLBACK').catch(() => undefined)
-    throw error
-  }
-}
-
-async function isCurrent(connection: Connection, schema: string): Promise<boolean> {
-  const table = `${quoted(schema)}.schema_version`
-  // Not `to_regclass`: it may remember that the table was absent before another server made it.
-  const there = `SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'`
-  if ((await connection.query(there, [schema])).length === 0) return false
-  const [row] = await connection.query(`SELECT version, usable_from FROM ${table}`)
-  const [version, usableFrom] = [Number(row?.version), Number(row?.usable_from)]
-  if (usableFrom > VERSION)
-    throw new Error(
-      `the schema ${quoted(schema)} has version ${version} and can be used from version ${usableFrom} on; this release ` +
-        `uses version ${VERSION}; nothing was changed; use the release that wrote it, or a newer one`,
-    )
-  if (!(version >= VERSION)) throw new Error(`the table ${table} is damaged: it must hold one row with the version`)
-  return true
-}
-
-function creation(schema: string): string[] {
-  const of = quoted(schema)
+function creation(of: string): readonly string[] {
   return [
     `CREATE SCHEMA IF NOT EXISTS ${of}`,
     `CREATE TABLE ${of}.records (key bytea PRIMARY KEY, value bytea NOT NULL)`,
     // Values are compressed already, or too small for it.
     `ALTER TABLE ${of}.records ALTER value SET STORAGE EXTERNAL`,
     `CREATE TABLE ${of}.schema_version (version integer NOT NULL, usable_from integer NOT NULL)`,
-    `INSERT INTO ${of}.schema_version VALUES (${VERSION}, ${VERSION})`,
+    `INSERT INTO ${of}.schema_version VALUES (0, 0)`,
     readRecords(of),
     readRange(of),
     insertRecords(of),
@@ -204,6 +181,7 @@ function plpgsql(signature: string, declarations: string, body: string): string 
   $body$`
 }
 
-function quoted(name: string): string {
+/** As SQL takes it for a name. */
+export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }

@@ -67,7 +67,7 @@ function environmentCredentials(): S3Credentials {
   const { AWS_ACCESS_KEY_ID = '', AWS_SECRET_ACCESS_KEY = '', AWS_SESSION_TOKEN } = process.env
   if (AWS_ACCESS_KEY_ID === '' || AWS_SECRET_ACCESS_KEY === '') {
     throw new TypeError(
-      's3Blobs has no credentials: give the option credentials, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment',
+      'there are no credentials for the S3 store: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment',
     )
   }
   return {

@@ -10,11 +10,11 @@ import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import type { BlobStore } from '../../src/storage/backend.ts'
 import type { OpenedBlobs } from '../../src/storage/driver.ts'
 import { guardedBlobs } from '../../src/storage/guard.ts'
+import { ConditionCheck } from './condition-check.ts'
 import { CredentialSource, type S3Credentials, type S3CredentialsProvider } from './credentials.ts'
 import { S3Addresses, type S3Place } from './place.ts'
 import { S3Blobs } from './s3-blobs.ts'
-import { S3Client } from './s3-client.ts'
-import { S3Error } from './s3-error.ts'
+import { ATTEMPT_TIMEOUT_MS, S3Client } from './s3-client.ts'
 import { abortLeftovers } from './uploads.ts'
 
 export type { S3Credentials, S3CredentialsProvider, S3Place }
@@ -32,12 +32,9 @@ export interface S3BlobsOptions extends S3Place {
   readonly onBackgroundError?: (error: unknown) => void
 }
 
-const TIMEOUT_MS = 30_000
 /** Each request costs a way to the store and back. */
 const READ_BYTES_PREFERRED = 4 * 1_048_576
 const LEFTOVERS_INTERVAL_MS = 6 * 60 * 60_000
-/** Ends otherwise than a blob, so that no list shows it. */
-const PROBE_NAME = 'conditional-writes'
 
 /**
  * Blobs in a bucket of AWS S3 or of any store with its protocol that knows `If-None-Match: *` for puts and for
@@ -45,8 +42,9 @@ const PROBE_NAME = 'conditional-writes'
  * `aws4fetch`, which the host installs. Requests that fail for the moment are repeated, up to six times within a
  * minute. Blobs above 8 MiB are put in parts; at most eight such puts hold 8 MiB each, and others wait.
  *
- * `ready` rejects if the bucket cannot be used, or the store ignores conditions. Throws `TypeError` for options that
- * cannot work, such as an `http:` address of another machine without `isHttpAllowed`.
+ * `ready` rejects if the bucket cannot be used. A store that ignores conditions is refused by `ready`, or by the first
+ * put where nothing was put before. Throws `TypeError` for options that cannot work, such as an `http:` address of
+ * another machine without `isHttpAllowed`.
  *
  * @example
  * import { s3Blobs } from 'stowage/s3'
@@ -64,14 +62,15 @@ export function s3Blobs(options: S3BlobsOptions): BlobStore {
 }
 
 async function openBlobs(
-  { timeoutMs = TIMEOUT_MS, onBackgroundError = () => undefined }: S3BlobsOptions,
+  { timeoutMs = ATTEMPT_TIMEOUT_MS, onBackgroundError = () => undefined }: S3BlobsOptions,
   addresses: S3Addresses,
   credentials: CredentialSource,
 ): Promise<OpenedBlobs> {
   const { AwsV4Signer } = await loadSigner()
   const client = new S3Client({ addresses, credentials, signer: AwsV4Signer, timeoutMs })
+  const conditions = new ConditionCheck(client)
   try {
-    await checkConditions(client)
+    await conditions.atOpening()
   } catch (error) {
     client.close()
     throw error
@@ -85,7 +84,7 @@ async function openBlobs(
   const loop = new BackgroundLoop(sweep, LEFTOVERS_INTERVAL_MS, REAL_ENVIRONMENT)
   loop.soon()
   return {
-    blobs: new S3Blobs(client),
+    blobs: new S3Blobs(client, conditions),
     close: async () => {
       closing.abort(new Error('the storage is closed'))
       await loop.stop()
@@ -99,20 +98,5 @@ async function loadSigner(): Promise<typeof Aws4Fetch> {
     return await import('aws4fetch')
   } catch (cause) {
     throw new Error('stowage/s3 needs the package aws4fetch, which is not installed: npm install aws4fetch', { cause })
-  }
-}
-
-/** A store that ignores conditions would let two blobs of one name replace each other, silently. */
-async function checkConditions(client: S3Client): Promise<void> {
-  const key = `${client.addresses.prefix}${PROBE_NAME}`
-  for (const isSecond of [false, true]) {
-    try {
-      await client.send({ method: 'PUT', key, headers: { 'if-none-match': '*' }, body: [Buffer.from('stowage\n')] })
-    } catch (error) {
-      if (error instanceof S3Error && error.status === 412) return
-      throw error
-    }
-    if (isSecond)
-      throw new Error(`${client.addresses.text} ignores If-None-Match, without which blobs could replace each other`)
   }
 }

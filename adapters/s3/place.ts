@@ -38,7 +38,8 @@ export class S3Addresses {
     if (!BUCKET.test(bucket)) throw new TypeError(`${JSON.stringify(bucket)} is not the name of an S3 bucket`)
     checkPrefix(prefix)
     const url = endpointUrl(endpoint ?? `https://s3.${region}.amazonaws.com`)
-    checkProtocol(url, isHttpAllowed)
+    if (isInTheClear(url) && !isHttpAllowed)
+      throw new TypeError(`${url.origin} would send all data in the clear: use https:, or set isHttpAllowed: true`)
     const isHost = (addressing ?? defaultAddressing(url, bucket)) === 'host'
     const folder = url.pathname.endsWith('/') ? url.pathname : `${url.pathname}/`
     this.#base = isHost ? `${url.protocol}//${bucket}.${url.host}${folder}` : `${url.origin}${folder}${bucket}/`
@@ -70,16 +71,16 @@ export class S3Addresses {
 function endpointUrl(endpoint: string | URL): URL {
   const url = URL.canParse(String(endpoint)) ? new URL(endpoint) : undefined
   if (url?.protocol !== 'https:' && url?.protocol !== 'http:') {
-    throw new TypeError(`the endpoint of s3Blobs is ${JSON.stringify(String(endpoint))}; it must be an https: address`)
+    throw new TypeError(`the endpoint is ${JSON.stringify(String(endpoint))}; it must be an https: address`)
   }
   if (url.username !== '' || url.search !== '' || url.hash !== '')
-    throw new TypeError('the endpoint of s3Blobs must be an address without a user, a query or a fragment')
+    throw new TypeError('the endpoint must be an address without a user, a query or a fragment')
   return url
 }
 
-function checkProtocol({ protocol, hostname, host }: URL, isHttpAllowed: boolean): void {
-  if (protocol === 'https:' || isHttpAllowed || HOSTS_OF_THIS_MACHINE.test(hostname)) return
-  throw new TypeError(`http://${host} would send all data in the clear: use https:, or set isHttpAllowed: true`)
+/** Whether everything that is sent to this address can be read on its way to another machine. */
+export function isInTheClear({ protocol, hostname }: URL): boolean {
+  return protocol === 'http:' && !HOSTS_OF_THIS_MACHINE.test(hostname)
 }
 
 function checkPrefix(prefix: string): void {

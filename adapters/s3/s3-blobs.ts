@@ -3,6 +3,7 @@ import { Semaphore } from '../../src/async/semaphore.ts'
 import type { BlobInfo, CallOptions, PutOptions } from '../../src/storage/backend.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
+import type { ConditionCheck } from './condition-check.ts'
 import { PartBuffer } from './part-buffer.ts'
 import { COURTESY, type S3Client, type S3Request } from './s3-client.ts'
 import { S3Error } from './s3-error.ts'
@@ -19,14 +20,17 @@ const REMOVED_AT_ONCE_MAX = 1_000
 /** Blobs as objects of an S3 store: `<prefix><name>.b`. */
 export class S3Blobs implements BlobDriver {
   readonly #client: S3Client
+  readonly #conditions: ConditionCheck
   readonly #largePuts = new Semaphore(LARGE_PUTS_MAX)
 
-  constructor(client: S3Client) {
+  constructor(client: S3Client, conditions: ConditionCheck) {
     this.#client = client
+    this.#conditions = conditions
   }
 
   async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: PutOptions): Promise<{ sizeBytes: number }> {
     const upload = { key: this.#client.addresses.keyOf(name), nonce: randomBytes(16).toString('hex'), signal }
+    await this.#conditions.beforePut(signal)
     const part = new PartBuffer(content)
     if (!(await part.fill(SMALL_BYTES))) return this.#once(name, upload, () => this.#putPart(upload, part))
     return this.#largePuts.run(signal, async () => {
@@ -51,7 +55,7 @@ export class S3Blobs implements BlobDriver {
       throw new BlobRangeError(name, end, start + answer.body.length)
     } catch (error) {
       if (isStatus(error, 416)) throw new BlobRangeError(name, end, await this.#sizeOf(name, signal))
-      throw isAbsent(error) ? new BlobNotFoundError(name) : error
+      throw error instanceof S3Error && error.isAbsentObject ? new BlobNotFoundError(name) : error
     }
   }
 
@@ -152,10 +156,6 @@ function mayBeOwn(error: unknown): boolean {
 /** Nothing was stored, for certain. */
 function isRefusal(error: unknown): boolean {
   return error instanceof S3Error && (error.status < 500 || error.isFull) && !error.isAfterUnknownOutcome
-}
-
-function isAbsent(error: unknown): boolean {
-  return error instanceof S3Error && error.status === 404 && error.s3Code !== 'NoSuchBucket'
 }
 
 function isStatus(error: unknown, status: number): boolean {

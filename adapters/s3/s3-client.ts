@@ -12,6 +12,10 @@ const PAUSE_MS = 100
 const PAUSE_MS_MAX = 5_000
 /** No attempt begins later than this after the first one. */
 const RETRY_FOR_MS = 60_000
+/** Of one attempt, unless the host says otherwise. */
+export const ATTEMPT_TIMEOUT_MS = 30_000
+/** How long a call can take, with the default time limit of an attempt. */
+export const CALL_MS_MAX: number = RETRY_FOR_MS + PAUSE_MS_MAX + ATTEMPT_TIMEOUT_MS
 /** For what cleans up behind a call that failed: the caller waits for it, and a sweep repeats it. */
 export const COURTESY: Pick<S3Request, 'attemptsMax' | 'timeoutMs'> = { attemptsMax: 2, timeoutMs: 5_000 }
 /** Lists have up to 1,000 entries of some 1,400 bytes. */

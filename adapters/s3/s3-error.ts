@@ -62,18 +62,24 @@ export class S3Error extends Error {
     return this.code !== undefined
   }
 
+  /** The bucket is there, and the object is not. */
+  get isAbsentObject(): boolean {
+    return this.status === 404 && this.s3Code !== 'NoSuchBucket'
+  }
+
   get areCredentialsExpired(): boolean {
     return EXPIRED_CODES.has(this.s3Code)
   }
 }
 
 const HINTS: Readonly<Record<string, string>> = {
-  NoSuchBucket: 'create the bucket, or correct the option bucket',
+  NoSuchBucket: 'create the bucket, or correct its name',
   AccessDenied: 'the credentials must allow to read, write, delete and list objects, and to abort multipart uploads',
-  InvalidAccessKeyId: 'correct the access key of the option credentials',
-  SignatureDoesNotMatch: 'correct the secret key of the option credentials, or the region',
+  InvalidAccessKeyId: 'correct the access key (AWS_ACCESS_KEY_ID, unless it comes from elsewhere)',
+  SignatureDoesNotMatch:
+    'correct the secret key (AWS_SECRET_ACCESS_KEY, unless it comes from elsewhere), or the region',
   RequestTimeTooSkewed: "the clock of this machine differs too much from the store's: set it by NTP",
-  AuthorizationHeaderMalformed: 'correct the option region',
+  AuthorizationHeaderMalformed: 'correct the region',
 }
 
 function reasonOf(xml: string): string {

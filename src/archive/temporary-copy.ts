@@ -1,10 +1,7 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 
 /** Items that were read once, to be read again later. They lie in a file, so that memory stays bounded. */
 export interface TemporaryCopy<T> {
@@ -14,30 +11,46 @@ export interface TemporaryCopy<T> {
 
 /** Reads everything at once. JSON values only. */
 export async function temporaryCopy<T>(items: AsyncIterable<T>, signal?: AbortSignal): Promise<TemporaryCopy<T>> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-'))
-  const path = join(folder, 'items')
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  const file = await namelessFile()
   try {
-    await pipeline(Readable.from(lines(items)), createWriteStream(path, { mode: 0o600 }), { signal })
+    await writeFile(file, lines(items), { signal })
   } catch (error) {
-    await remove()
+    await file.close()
     throw error
   }
   return {
     items: async function* () {
-      for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity }))
-        yield JSON.parse(line) as T
+      const input = file.createReadStream({ start: 0, autoClose: false })
+      for await (const line of createInterface({ input, crlfDelay: Infinity })) yield JSON.parse(line) as T
     },
-    remove,
+    remove: () => file.close(),
   }
 }
 
+/** A file that goes with the process, however that ends: its name is removed while it is open. */
+async function namelessFile(): Promise<FileHandle> {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-'))
+  try {
+    return await open(join(folder, 'items'), 'wx+', 0o600)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** What is written at once. */
+const PIECE_CHARACTERS = 65_536
 /** Characters that readers of lines take for the end of one, and JSON does not escape. */
 const LINE_ENDS = /[\u2028\u2029]/g
 
+/** A line for each item, many of them in one text. */
 async function* lines(items: AsyncIterable<unknown>): AsyncGenerator<string> {
+  let text = ''
   for await (const item of items) {
     const json = JSON.stringify(item)
-    yield `${json.replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}\n`
+    text += `${json.replace(LINE_ENDS, (end) => `\\u${end.charCodeAt(0).toString(16)}`)}\n`
+    if (text.length < PIECE_CHARACTERS) continue
+    yield text
+    text = ''
   }
+  yield text
 }

@@ -195,6 +195,10 @@ class Automation<H> implements AutomationExtension<H> {
     yield* this.#parts.domain.store.projects()
   }
 
+  async holds(projectId: string): Promise<boolean> {
+    return (await this.#parts.domain.store.scope(projectId)) !== undefined
+  }
+
   async close({ graceMs }: { readonly graceMs: number }): Promise<void> {
     this.#closing.abort(new StowageError('closing', 'the service is closing'))
     this.#parts.domain.signals.close()

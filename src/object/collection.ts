@@ -10,6 +10,9 @@ import type {
 
 export type { ChosenReport, CollectedAmount, CollectionProgress, CollectionReport, ObjectAmount }
 
+/** What a collection found and did. */
+export type CollectionCounts = Omit<CollectionReport, 'olderThanMs' | 'undoMs'>
+
 /**
  * Reads the roots of a project, in any order. The store calls it when it needs them: after it has noted the epoch and
  * the layout.
@@ -18,12 +21,12 @@ export type ReadRoots = () => Promise<readonly GraphRoot[]>
 
 /**
  * Why objects are not needed. `neverReferenced`: no version and no pin led to them at any collection. `oldVersion`: one
- * did, and it was deleted or ended. `replaced`: lines of objects that another pack holds as well.
+ * did, and it was deleted or ended.
  */
 export type CollectionCause = keyof CollectedAmount['byCause']
 
 /** All causes. */
-export const COLLECTION_CAUSES: readonly CollectionCause[] = ['neverReferenced', 'oldVersion', 'replaced']
+export const COLLECTION_CAUSES: readonly CollectionCause[] = ['neverReferenced', 'oldVersion']
 
 /** How a collection treats a project. */
 export interface CollectOptions {
@@ -87,7 +90,7 @@ export interface GraphCollector {
    * Condemns the objects that no root and no young object reaches, and frees those that were condemned long enough.
    * `undefined` if the project does not exist. Stopped by the signal at any moment without loss.
    */
-  collect(projectId: string, roots: ReadRoots, options: CollectOptions): Promise<CollectionReport | undefined>
+  collect(projectId: string, roots: ReadRoots, options: CollectOptions): Promise<CollectionCounts | undefined>
   /**
    * Condemns the chosen objects, and the objects below them, as far as neither a root nor an object that was not chosen
    * leads to them. This works in a project without roots too. `undefined` if the project does not exist.
@@ -98,8 +101,11 @@ export interface GraphCollector {
     roots: ReadRoots,
     options: Pick<CollectOptions, 'signal' | 'olderThanEpochs' | 'dryRun' | 'onProgress'>,
   ): Promise<ChosenReport | undefined>
-  /** Undo: every condemned object that was not freed is live again. Resolves to what it restored. */
-  restore(projectId: string, options: Pick<CollectOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount>
+  /**
+   * Undo: every condemned object that was not freed is live again. Resolves to what it restored; `undefined` if the
+   * project does not exist.
+   */
+  restore(projectId: string, options: Pick<CollectOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount | undefined>
   /**
    * The objects that no root reaches, in the order in which they are stored. `undefined` if the project does not exist.
    * Throws `conflict` for a cursor of a generation that was removed.

@@ -137,6 +137,8 @@ export interface ClosureOptions extends SignalOptions {
 export interface ProjectCatalog {
   /** Ids of the projects that hold something, in batches. */
   projects(): AsyncIterable<readonly string[]>
+  /** Whether `projects` lists it. */
+  holds(projectId: string): Promise<boolean>
   /** Unreadable at once; the space is freed later. Resolves also for a project that does not exist. */
   remove(projectId: string): Promise<void>
 }

@@ -30,13 +30,15 @@ export interface NewPin {
   readonly reason?: string | null
   /** ISO 8601, in UTC with milliseconds. */
   readonly endsAt?: string | null
+  /** How long the pin keeps the object, from its creation on by the clock of the server. Excludes `endsAt`. */
+  readonly lifetimeMs?: number | undefined
 }
 
 /** The pins of projects. A pin whose end has come is gone. */
 export interface PinStore {
   /**
-   * Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed, `conflict` when
-   * the project has as many pins as it may.
+   * Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed or cannot be,
+   * `conflict` when the project has as many pins as it may.
    */
   add(projectId: string, wanted: NewPin): Promise<Pin>
   /**
@@ -72,8 +74,12 @@ export interface GroupUsage extends UsageShare {
 export interface ProjectUsage {
   readonly objects: number
   readonly jsonBytes: number
-  /** Bytes of its packs in storage, compressed, with their tables. Plans and files of runs are not counted. */
+  /** Bytes of its packs in storage, compressed, with their tables. */
   readonly storedBytes: number
+  /** Bytes of packs that a merge replaced, and that stay in storage for a day. */
+  readonly retiredBytes: number
+  /** Bytes of its plans in storage, with those that were replaced and stay for a day. */
+  readonly planBytes: number
   /** Objects that no version and no pin leads to. */
   readonly unreferencedObjects: number
   readonly unreferencedJsonBytes: number

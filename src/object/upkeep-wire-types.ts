@@ -24,8 +24,6 @@ export interface CollectedAmount {
     readonly neverReferenced: ObjectAmount
     /** A version or a pin that is gone led to them. */
     readonly oldVersion: ObjectAmount
-    /** Lines of objects that another pack holds as well. */
-    readonly replaced: ObjectAmount
   }
 }
 
@@ -34,11 +32,15 @@ export interface CollectRequest {
   /** `true` counts what would happen, and changes nothing. */
   readonly dryRun?: boolean
   /**
-   * Younger objects are kept, with everything below them; 14 days by default. The server counts in
-   * epochs of ten minutes and rounds up.
+   * Younger objects are kept, with everything below them. The period of the server by default, which is
+   * 14 days unless its operator has set another one. The server counts in epochs of ten minutes and
+   * rounds up.
    */
   readonly olderThanMs?: number
-  /** How long condemned objects can be restored before a later collection frees them; 14 days by default. */
+  /**
+   * How long condemned objects can be restored before a later collection frees them. By default that of
+   * the server, which is 14 days unless its operator has set another one.
+   */
   readonly undoMs?: number
 }
 
@@ -51,6 +53,10 @@ export interface CollectionReport {
    * read. `null` if it was collected.
    */
   readonly skipped: 'noRoots' | 'damaged' | null
+  /** Objects of this age or younger were kept: the period in whole epochs. */
+  readonly olderThanMs: number
+  /** How long condemned objects can be restored: the period in whole epochs. */
+  readonly undoMs: number
   /** What the project holds: reached, young and condemned objects. */
   readonly held: ObjectAmount
   /** Objects that nothing leads to, and that are too young or are below such. */
@@ -59,6 +65,11 @@ export interface CollectionReport {
   readonly condemned: CollectedAmount
   /** Objects that earlier collections condemned, and that are gone for good. */
   readonly freed: CollectedAmount
+  /**
+   * Condemned copies of objects that an upload stored again. The objects stay; compaction frees the
+   * space of the copies.
+   */
+  readonly replacedCopies: ObjectAmount
   /** Objects that earlier collections condemned, and that can be restored. */
   readonly restorable: ObjectAmount
   /** Condemned objects that a version or a pin leads to again. */
@@ -107,7 +118,9 @@ export interface ChosenReport {
   readonly keptIds: readonly string[]
   /** How many stay: a version, a pin or another object leads to them, or they are too young. */
   readonly kept: number
-  /** Chosen ids that the project does not hold. */
+  /** Chosen ids that the project does not hold, the first hundred. */
+  readonly missingIds: readonly string[]
+  /** How many the project does not hold. */
   readonly missing: number
 }
 

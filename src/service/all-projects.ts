@@ -19,7 +19,7 @@ export interface CompactAllOptions extends CompactCallOptions {
 /** The sums over all projects. */
 export interface CollectionTotals extends Pick<
   CollectionReport,
-  'dryRun' | 'held' | 'young' | 'condemned' | 'freed' | 'restorable' | 'revived'
+  'dryRun' | 'held' | 'young' | 'condemned' | 'freed' | 'replacedCopies' | 'restorable' | 'revived'
 > {
   /** Projects that were collected. */
   readonly projects: number
@@ -53,6 +53,7 @@ export async function collectAll(all: AllProjects, options: CollectAllOptions): 
     young: NONE,
     condemned: NONE_BY_CAUSE,
     freed: NONE_BY_CAUSE,
+    replacedCopies: NONE,
     restorable: NONE,
     revived: NONE,
   }
@@ -67,6 +68,7 @@ export async function collectAll(all: AllProjects, options: CollectAllOptions): 
       young: sum(totals.young, report.young),
       condemned: sumByCause(totals.condemned, report.condemned),
       freed: sumByCause(totals.freed, report.freed),
+      replacedCopies: sum(totals.replacedCopies, report.replacedCopies),
       restorable: sum(totals.restorable, report.restorable),
       revived: sum(totals.revived, report.revived),
     }

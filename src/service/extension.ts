@@ -32,6 +32,8 @@ export interface ServiceContext<H> {
   readonly emit: EventDispatcher['emit']
   /** Ids of the projects that hold something, in batches. Opens the service. */
   readonly projects: () => AsyncIterable<readonly string[]>
+  /** Whether a project exists: whether it has objects, or an extension holds something of it, such as a model. */
+  readonly holds: (projectId: string) => Promise<boolean>
   /**
    * Opens the service, as its first request does; operations of an extension in process wait for it. Do not await it in
    * `open`.
@@ -77,8 +79,10 @@ export interface ServiceExtension<H = unknown> {
    * collected.
    */
   roots?(projectId: string): AsyncIterable<readonly GraphRoot[]>
-  /** Ids of the projects that it holds something of, in batches. */
+  /** Ids of the projects that it holds something of, in batches. An extension with this method has `holds` too. */
   projects?(): AsyncIterable<readonly string[]>
+  /** Whether `projects` lists it. */
+  holds?(projectId: string): Promise<boolean>
   /**
    * The service is about to close: background work has `graceMs` to end. Requests are still answered, so that it can.
    */

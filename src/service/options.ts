@@ -10,7 +10,8 @@ import type { Logger } from '../logger.ts'
 import type { ProjectQuota } from '../object/graph-store.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import type { ObjectStore } from '../store/plain/object-store.ts'
-import type { CollectionSchedule, CompactionSchedule } from './upkeep-schedule.ts'
+import type { CollectionSettings } from './collection-settings.ts'
+import type { CompactionSchedule } from './upkeep-schedule.ts'
 
 /** The request that failed. */
 export interface ErrorContext<H> {
@@ -88,9 +89,10 @@ export interface CommonServiceOptions<H> {
   /** How long a request queues for memory before it is refused with 503. 10,000 by default. */
   readonly memoryWaitMs?: number
   /**
-   * Collects all projects again and again. Never by default: `project(id).collect` with `dryRun` tells what it would do.
+   * The periods of all collections of this service that name none: by calls, over HTTP, on pages and by the schedule.
+   * With `everyMs` it collects all projects again and again: `project(id).collect` with `dryRun` tells what it would do.
    */
-  readonly collection?: CollectionSchedule | undefined
+  readonly collection?: CollectionSettings | undefined
   /** Compacts all projects again and again, with a small share of a processor. Never by default. */
   readonly compaction?: CompactionSchedule | undefined
   /** Extensions that serve more paths on the same storage and access, such as automation functions. */

@@ -12,11 +12,14 @@ import type { CallOptions } from '../storage/backend.ts'
 /** How long objects are kept, and how a collection tells how far it is. */
 export interface CollectCallOptions extends CallOptions {
   /**
-   * Younger objects are kept, with everything below them. 14 days by default. Counted in epochs of the store, of ten
-   * minutes each, rounded up: time in which no server runs does not count.
+   * Younger objects are kept, with everything below them. By default the service's own `collection.olderThanMs`. Counted
+   * in epochs of the store, of ten minutes each, rounded up: time in which no server runs does not count.
    */
   readonly olderThanMs?: number | undefined
-  /** How long condemned objects can be restored, before a later collection frees them. 14 days by default. */
+  /**
+   * How long condemned objects can be restored, before a later collection frees them. By default the service's own
+   * `collection.undoMs`.
+   */
   readonly undoMs?: number | undefined
   /** Counts what a collection would do now, and changes nothing. */
   readonly dryRun?: boolean | undefined
@@ -52,7 +55,10 @@ export interface ProjectUpkeep {
    * Aborted at any moment without loss. Throws `not_found` for a project without objects.
    */
   collect(options?: CollectCallOptions): Promise<CollectionReport>
-  /** Undo: condemned objects that were not freed are live again. Resolves to what it restored. */
+  /**
+   * Undo: condemned objects that were not freed are live again. Resolves to what it restored. Throws `not_found` for a
+   * project without objects.
+   */
   restoreCollected(options?: Pick<CollectCallOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount>
   /** The objects that no version and no pin leads to, in the order in which they are stored. */
   unreferenced(options?: UnreferencedCallOptions): Promise<UnreferencedPage>

@@ -10,7 +10,7 @@ import type { ProjectUpkeep } from './project-upkeep.ts'
 import { StorageUpkeep, type UpkeepDeps } from './upkeep.ts'
 import { type ScheduleParts, UpkeepSchedule } from './upkeep-schedule.ts'
 
-export interface ServiceUpkeepParts extends UpkeepDeps, Pick<ScheduleParts, 'collection' | 'compaction' | 'onError'> {
+export interface ServiceUpkeepParts extends UpkeepDeps, Pick<ScheduleParts, 'compaction' | 'onError'> {
   /** Ids of the projects that hold something. */
   readonly projects: () => AsyncIterable<readonly string[]>
 }
@@ -21,7 +21,7 @@ export class ServiceUpkeep {
   readonly #schedule: UpkeepSchedule
   readonly #projects: ServiceUpkeepParts['projects']
 
-  /** Throws `RangeError` for a schedule that cannot be, `TypeError` over a host's own `ObjectStore`. */
+  /** Throws `RangeError` for settings that cannot be, `TypeError` over a host's own `ObjectStore`. */
   constructor(parts: ServiceUpkeepParts) {
     const { store, collection, compaction } = parts
     if (

@@ -22,6 +22,7 @@ import type { Logger } from '../logger.ts'
 import type { Endpoint, Endpoints, ObjectService } from './object-service.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
 import { type ServiceStatus, ServiceLifecycle } from './status.ts'
+import { isKnownProject, knownProjects, type ProjectSources } from './known-projects.ts'
 import { type RootSources, usageOf } from './roots.ts'
 import { totalsOf } from './totals.ts'
 import { toldPins } from './told-pins.ts'
@@ -167,15 +168,7 @@ class Service<H> implements ObjectService<H> {
 
   async *projects(): AsyncGenerator<readonly string[]> {
     this.#inFlightRequests.checkOpen()
-    await this.ready()
-    const told = new Set<string>()
-    for (const source of [this.#store, ...this.#extensions]) {
-      for await (const ids of source.projects?.() ?? []) {
-        const others = ids.filter((id) => !told.has(id))
-        for (const id of others) told.add(id)
-        if (others.length > 0) yield others
-      }
-    }
+    yield* knownProjects(this.#sources)
   }
 
   collect(options?: CollectAllOptions): Promise<CollectionTotals> {
@@ -187,7 +180,7 @@ class Service<H> implements ObjectService<H> {
   }
 
   totals(): Promise<StoreTotals> {
-    return totalsOf(this.#rootSources, this.#inFlightRequests)
+    return totalsOf(this.#sources, this.#inFlightRequests)
   }
 
   close(options: { readonly graceMs?: number } = {}): Promise<void> {
@@ -222,13 +215,13 @@ class Service<H> implements ObjectService<H> {
     return this.close()
   }
 
-  get #rootSources(): RootSources {
+  get #sources(): RootSources & ProjectSources {
     return { store: this.#store, extensions: this.#extensions, ready: () => this.ready() }
   }
 
   #upkeepOf(options: ObjectServiceOptions<H>): ServiceUpkeep {
     return new ServiceUpkeep({
-      ...this.#rootSources,
+      ...this.#sources,
       inFlightRequests: this.#inFlightRequests,
       events: this.#events,
       environment: this.#environment,
@@ -246,7 +239,7 @@ class Service<H> implements ObjectService<H> {
       epochs: this.#store.epochs,
       janitor: this.#store.janitor,
       pins: this.#store.pins && toldPins(this.#store.pins, this.#events),
-      usage: (projectId, signal) => usageOf(this.#rootSources, projectId, signal),
+      usage: (projectId, signal) => usageOf(this.#sources, projectId, signal),
       upkeepOf: (projectId) => this.#upkeep.of(projectId),
       emit: (type, make) => this.#events.emit(type, make),
       guard: createGuard(access),
@@ -254,6 +247,7 @@ class Service<H> implements ObjectService<H> {
       authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
       fetch: (request, host) => this.fetch(request, host),
       projects: () => this.projects(),
+      holds: (projectId) => isKnownProject(this.#sources, projectId),
       ready: () => this.ready(),
       prefix: normalizePrefix(options.prefix),
       limits: this.#limits,

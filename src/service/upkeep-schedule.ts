@@ -1,14 +1,9 @@
 import { BackgroundLoop } from '../async/background-loop.ts'
 import type { Environment, Timer } from '../environment.ts'
 import { StowageError } from '../errors.ts'
-import type { CollectCallOptions, ProjectUpkeep } from './project-upkeep.ts'
+import type { CollectionSettings } from './collection-settings.ts'
+import type { ProjectUpkeep } from './project-upkeep.ts'
 import { isShare, isWithoutObjects } from './upkeep.ts'
-
-/** How often all projects are collected, and how long objects are kept. */
-export interface CollectionSchedule extends Pick<CollectCallOptions, 'olderThanMs' | 'undoMs'> {
-  /** The pause between two collections of everything. 24 days at most. The first one comes 10 minutes after the opening at the latest. */
-  readonly everyMs: number
-}
 
 /** How often all projects are compacted, and how much of a processor that may take. */
 export interface CompactionSchedule {
@@ -19,7 +14,7 @@ export interface CompactionSchedule {
 }
 
 export interface ScheduleParts {
-  readonly collection: CollectionSchedule | undefined
+  readonly collection: CollectionSettings | undefined
   readonly compaction: CompactionSchedule | undefined
   readonly environment: Environment
   readonly projects: () => AsyncIterable<readonly string[]>
@@ -44,10 +39,8 @@ export class UpkeepSchedule {
     const { collection, compaction, environment } = parts
     const { signal } = this.#closing
     const works: (readonly [name: string, everyMs: number, work: (upkeep: ProjectUpkeep) => Promise<unknown>])[] = []
-    if (collection !== undefined) {
-      const { everyMs, ...grace } = collection
-      works.push(['collection', everyMs, (upkeep) => upkeep.collect({ ...grace, signal })])
-    }
+    if (collection?.everyMs !== undefined)
+      works.push(['collection', collection.everyMs, (upkeep) => upkeep.collect({ signal })])
     if (compaction !== undefined) {
       const { everyMs, processorShare = PROCESSOR_SHARE } = compaction
       if (!isShare(processorShare))

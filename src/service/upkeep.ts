@@ -21,25 +21,34 @@ import type {
   ProjectUpkeep,
   UnreferencedCallOptions,
 } from './project-upkeep.ts'
+import {
+  type CollectionPeriods,
+  type CollectionSettings,
+  isPeriod,
+  PERIOD_RULE,
+  periodsOf,
+} from './collection-settings.ts'
 import { rootsOf, type RootSources } from './roots.ts'
 
 export interface UpkeepDeps extends RootSources {
+  readonly collection: CollectionSettings | undefined
   readonly inFlightRequests: InFlightRequests
   readonly events: EventDispatcher
   readonly environment: Environment
 }
 
-const DAY_MS = 86_400_000
-const GRACE_MS = 14 * DAY_MS
 const PAGE_OBJECTS = 100
 const PAGE_OBJECTS_MAX = 1_000
 
 /** Collection and compaction of any project of a service. */
 export class StorageUpkeep {
   readonly #deps: UpkeepDeps
+  readonly #periods: CollectionPeriods
 
+  /** Throws `RangeError` for settings that cannot be. */
   constructor(deps: UpkeepDeps) {
     this.#deps = deps
+    this.#periods = periodsOf(deps.collection)
   }
 
   of(projectId: string): ProjectUpkeep {
@@ -53,22 +62,16 @@ export class StorageUpkeep {
   }
 
   #collect(projectId: string, options: CollectCallOptions = {}): Promise<CollectionReport> {
-    const { olderThanMs = GRACE_MS, undoMs = GRACE_MS, dryRun = false, onProgress } = options
-    const limits = {
-      olderThanEpochs: this.#epochs('olderThanMs', olderThanMs),
-      undoEpochs: this.#epochs('undoMs', undoMs),
-    }
+    const { olderThanMs = this.#periods.olderThanMs, undoMs = this.#periods.undoMs, dryRun = false } = options
+    const olderThanEpochs = this.#epochs('olderThanMs', olderThanMs)
+    const undoEpochs = this.#epochs('undoMs', undoMs)
     return this.#inFlight(options, async (signal) => {
       const beganAtMs = this.#nowMs()
-      const report = await this.#collector().collect(projectId, this.#rootsOf(projectId), {
-        ...limits,
-        signal,
-        dryRun,
-        onProgress,
-      })
-      if (report === undefined) throw noObjects(projectId)
-      if (!dryRun) this.#tell(projectId, beganAtMs, report)
-      return report
+      const settings = { olderThanEpochs, undoEpochs, signal, dryRun, onProgress: options.onProgress }
+      const counts = await this.#collector().collect(projectId, this.#rootsOf(projectId), settings)
+      if (counts === undefined) throw noObjects(projectId)
+      if (!dryRun) this.#tell(projectId, beganAtMs, counts)
+      return { ...counts, olderThanMs: olderThanEpochs * this.#epochMs, undoMs: undoEpochs * this.#epochMs }
     })
   }
 
@@ -76,6 +79,7 @@ export class StorageUpkeep {
     return this.#inFlight(options, async (signal) => {
       const beganAtMs = this.#nowMs()
       const restored = await this.#collector().restore(projectId, { signal, onProgress: options.onProgress })
+      if (restored === undefined) throw noObjects(projectId)
       this.#tell(projectId, beganAtMs, { restored })
       return restored
     })
@@ -176,9 +180,12 @@ export class StorageUpkeep {
 
   /** Rounded up; at least one whole epoch passes. */
   #epochs(name: string, ms: number): number {
-    if (!(Number.isFinite(ms) && ms >= 0))
-      throw new StowageError('invalid_request', `${name} is ${ms}; it must be a number of milliseconds of 0 or more`)
-    return Math.max(1, Math.ceil(ms / (this.#deps.store.epochs?.epochMs ?? 1)))
+    if (!isPeriod(ms)) throw new StowageError('invalid_request', `${name} is ${ms}; ${PERIOD_RULE}`)
+    return Math.max(1, Math.ceil(ms / this.#epochMs))
+  }
+
+  get #epochMs(): number {
+    return this.#deps.store.epochs?.epochMs ?? 1
   }
 
   #collector(): GraphCollector {

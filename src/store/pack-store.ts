@@ -32,7 +32,7 @@ import { UsageCache } from './usage/usage-cache.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { DeltaCache } from './delta/delta-cache.ts'
 import { PlanCache } from './plan/plan-cache.ts'
-import { listProjects } from './records/projects.ts'
+import { listProjects, viewProject } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
 import { Lease } from './upkeep/lease.ts'
@@ -201,6 +201,10 @@ export class PackStore implements GraphStore {
 
   projects(): AsyncIterable<readonly string[]> {
     return listProjects(this.#backend.records)
+  }
+
+  async holds(projectId: string): Promise<boolean> {
+    return (await viewProject(this.#backend.records, projectId)) !== undefined
   }
 
   async remove(projectId: string): Promise<void> {

@@ -44,7 +44,7 @@ async function fakeStore(
     request.on('end', () => {
       const { method = '', url = '', headers } = request
       const one = { method, url, headers, body: Buffer.concat(chunks) }
-      if (url.endsWith('/conditional-writes')) status(412)(one, response)
+      if (url.endsWith('/conditional-writes')) status(method === 'GET' ? 200 : 412)(one, response)
       else if (method === 'GET' && url.includes('uploads=')) status(200)(one, response)
       else {
         asked.push(one)
@@ -234,6 +234,30 @@ test('a store that ignores conditions is refused, and so is a bucket that does n
   const nowhere = s3Blobs({ endpoint: missing.url, ...options })
   await assert.rejects(nowhere.ready?.() ?? Promise.resolve(), /NoSuchBucket.*create the bucket/)
   for (const blobs of [careless, nowhere]) await blobs.close()
+})
+
+test('a place that was never used is opened without a write; its store is checked before the first put', async (t) => {
+  const asked: string[] = []
+  const empty = await listenUntilEnd(
+    t,
+    createServer((request, response) => {
+      if (request.url?.includes('uploads=') !== true) asked.push(`${request.method} ${request.url}`)
+      const isAbsent = request.method === 'GET' && request.url?.includes('conditional-writes') === true
+      request.resume().on('end', () => response.writeHead(isAbsent ? 404 : 200).end())
+    }),
+  )
+  const blobs = s3Blobs({ endpoint: empty.url, bucket: 'bucket', prefix: 'at/', credentials: CREDENTIALS })
+  t.after(() => blobs.close())
+  await blobs.ready?.()
+  for await (const batch of blobs.list('')) assert.deepEqual(batch, [])
+  assert.deepEqual(asked.slice(0, 1), ['GET /bucket/at/conditional-writes'])
+  assert.ok(asked.every((line) => line.startsWith('GET ')))
+  const puts = await Promise.allSettled([1, 2].map((at) => blobs.put(`p/${at}`, content(10))))
+  assert.deepEqual(asked.slice(2), Array<string>(2).fill('PUT /bucket/at/conditional-writes'))
+  for (const put of puts) {
+    assert.ok(put.status === 'rejected')
+    assert.match(String((put.reason as Error).cause), /ignores If-None-Match/)
+  }
 })
 
 test('options that cannot work are refused at once', () => {

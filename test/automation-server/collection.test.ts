@@ -100,7 +100,7 @@ test('a project with neither versions nor pins is not collected, but chosen obje
   assert.deepEqual(await idsOf(bare), ['a', 'b', 'c', 's'])
   assert.deepEqual(await idsOf(bare, true), ['a', 'c'], 'the tops')
   const dry = await bare.upkeep.collectObjects(['a', 'nobody'], { dryRun: true })
-  assert.deepEqual([dry.condemned.objects, dry.missing, dry.kept], [2, 1, 0])
+  assert.deepEqual([dry.condemned.objects, dry.missing, dry.missingIds, dry.kept], [2, 1, ['nobody'], 0])
   const chosen = await bare.upkeep.collectObjects(['a', 's'])
   assert.deepEqual([chosen.condemned.objects, chosen.keptIds], [2, ['s']], 'another object leads to s')
   assert.deepEqual([...(await bare.has(['a', 'b', 'c', 's'])).held].sort(), ['c', 's'])
@@ -161,7 +161,8 @@ test('invalid requests are refused before any work', async (t) => {
   await assert.rejects(project.upkeep.collect({ olderThanMs: -1 }), { code: 'invalid_request' })
   await assert.rejects(project.upkeep.collectObjects([]), { code: 'invalid_request' })
   assert.equal((await ask('POST', 'p/collect', { everything: true })).status, 400)
-  assert.equal((await ask('POST', 'nobody/collect')).status, 404)
+  for (const path of ['collect', 'restore-collected', 'compact'])
+    assert.equal((await ask('POST', `nobody/${path}`)).status, 404, path)
   assert.equal((await ask('GET', 'nobody/unreferenced')).status, 404)
 })
 
@@ -175,4 +176,19 @@ test('all projects are collected one after the other, and one that fails does no
   assert.deepEqual([totals.projects, totals.skipped, totals.condemned.objects], [1, 1, 3])
   assert.equal(totals.condemned.byCause.neverReferenced.objects, 3)
   assert.equal((await service.project('p').restoreCollected()).objects, 3)
+})
+
+test('the periods of the service hold for every collection that names none, and it collects by itself only if told to', async (t) => {
+  const periods = { olderThanMs: EPOCH_MS, undoMs: 4 * EPOCH_MS }
+  const { service, project, pass } = await collecting(t, { service: { collection: periods } })
+  await pass(2)
+  const { condemned, olderThanMs, undoMs } = await project.upkeep.collect()
+  assert.deepEqual([condemned.objects, { olderThanMs, undoMs }], [3, periods])
+  await pass(4)
+  for (const collect of [() => project.upkeep.collect(), () => service.project('p').collect(), () => service.collect()])
+    assert.equal((await collect()).freed.objects, 0, 'it can still be restored')
+  const sooner = await project.upkeep.collect({ undoMs: 1, dryRun: true })
+  assert.deepEqual([sooner.freed.objects, sooner.undoMs], [3, EPOCH_MS], 'a request says otherwise')
+  await pass(1)
+  assert.equal((await service.collect()).freed.objects, 3)
 })

@@ -69,7 +69,22 @@ test('a project reports the storage of itself, its models and its versions, shar
   assert.equal((await usageOf(fixture)).unreferencedJsonBytes, 1_400, 'an upload is counted')
   await versions.delete(b.id, b1.id)
   assert.deepEqual((await usageOf(fixture)).models.length, 2, 'a deleted version holds its objects until it is removed')
-  assert.deepEqual((await usageOf(fixture, 'nobody')).roots, [])
+})
+
+test('the usage of a project without objects is nothing, and one that does not exist is told so', async (t) => {
+  const fixture = automated(t)
+  await fixture.extension.project('empty').models.create({ name: 'A' })
+  const { objects, models, roots } = await usageOf(fixture, 'empty')
+  assert.deepEqual([objects, models, roots], [0, [], []])
+  const { status, json } = await fixture.ask('GET', 'nobody/usage')
+  assert.deepEqual(
+    [status, json.code, json.message],
+    [404, 'not_found', 'there is no project "nobody": the service holds neither objects nor models of it'],
+  )
+  await uploadObjects(fixture.service, 'bare', [{ id: 'a' }])
+  assert.equal((await usageOf(fixture, 'bare')).objects, 1)
+  await fixture.service.project('bare').remove()
+  assert.equal((await fixture.ask('GET', 'bare/usage')).status, 404)
 })
 
 test('a pin keeps an object without a version until it is removed or expires', async (t) => {
@@ -110,4 +125,27 @@ test('a pin keeps an object without a version until it is removed or expires', a
   await fixture.service.project('p').remove()
   await uploadObjects(fixture.service, 'p', [{ id: 'root' }])
   assert.deepEqual(await pins.list(), [], 'pins go with their project')
+})
+
+test('a pin with a lifetime ends that long after its creation, by the clock of the server', async (t) => {
+  let nowMs = Date.parse('2026-11-22T12:00:00.000Z')
+  const { service, ask } = automated(t, { service: { clock: { now: () => nowMs++ } } })
+  await uploadObjects(service, 'p', [{ id: 'root' }])
+  const add = (wanted: object): ReturnType<Fixture['ask']> => ask('POST', 'p/pins', { rootObjectId: 'root', ...wanted })
+  const { status, json } = await add({ lifetimeMs: 90 * DAY_MS })
+  assert.deepEqual(
+    [status, Date.parse(json.endsAt as string) - Date.parse(json.createdAt as string)],
+    [201, 90 * DAY_MS],
+  )
+  assert.ok(!('lifetimeMs' in json))
+  const refused = async (wanted: object): Promise<unknown> => {
+    const answer = await add(wanted)
+    assert.deepEqual([answer.status, answer.json.code], [400, 'invalid_request'])
+    return answer.json.message
+  }
+  assert.match(
+    String(await refused({ lifetimeMs: DAY_MS, endsAt: '2099-01-01T00:00:00.000Z' })),
+    /endsAt and lifetimeMs both give the end of the pin; leave one of them out/,
+  )
+  for (const lifetimeMs of [0, 1.5, 1e15]) assert.match(String(await refused({ lifetimeMs })), /lifetimeMs/)
 })

@@ -88,6 +88,10 @@ test('an invalid schedule is refused', () => {
   const open = (options: Pick<Parameters<typeof createObjectService>[0], 'collection' | 'compaction'>): void =>
     void createObjectService({ backend: memoryBackend(), access, ...options })
   assert.throws(() => open({ collection: { everyMs: 0 } }), /collection\.everyMs is 0; it must be an integer from 1/)
+  assert.throws(
+    () => open({ collection: { undoMs: -1 } }),
+    /collection\.undoMs is -1; it must be a number of milliseconds of 0 or more/,
+  )
   assert.throws(() => open({ compaction: { everyMs: 2 ** 31 } }), /compaction\.everyMs is 2147483648/)
   assert.throws(() => open({ compaction: { everyMs: 1, processorShare: 2 } }), /processorShare is 2; .* at most 1/)
   assert.throws(

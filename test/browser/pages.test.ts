@@ -312,11 +312,17 @@ async function lookAtEveryPage(
   await look('run')
   const [{ id: automationId, modelId }] = (await extension.project('p').automations.list()).items
   const project = `${url}/web/projects/p`
+  const { id: deletedId } = await extension.project('p').models.create({ name: 'Garden' })
+  await extension.project('p').models.delete(deletedId)
   const others = {
     log: `${run}/logs`,
     errors: `${run}?level=ERROR`,
     project,
+    'deleted-models': `${project}?deleted=true`,
     model: `${project}/models/${modelId}`,
+    'storage-of-model': `${project}/models/${modelId}/usage`,
+    storage: `${project}/usage`,
+    collection: `${project}/collection`,
     automation: `${project}/automations/${automationId}`,
     change: `${project}/automations/${automationId}/edit`,
     runs: `${project}/runs`,
@@ -380,6 +386,8 @@ browserTest(
     for (const path of [
       '',
       `/models/${modelId}`,
+      `/models/${modelId}/usage`,
+      '/usage',
       `/automations/${id}`,
       `/automations/${id}/edit`,
       '/runs',

@@ -1,16 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { serveCommand } from '../../src/cli/commands/serve.ts'
-import type { ServeOptions } from '../../src/cli/server/run-server.ts'
-
-/** What the parser makes of options of `stowage serve`; nothing is served. */
-function parsed(...args: readonly string[]): ServeOptions {
-  const command = serveCommand()
-    .exitOverride()
-    .configureOutput({ writeErr: () => undefined })
-    .action(() => undefined)
-  return command.parse(args, { from: 'user' }).opts()
-}
+import { parsed } from './serve-options.ts'
 
 test('the memory wait and the lowest body rate are options, and 0 accepts any rate', () => {
   const { memoryWaitMs, bodyBytesPerSecondMin } = parsed('--memory-wait-ms', '1500', '--body-bytes-per-second-min', '0')

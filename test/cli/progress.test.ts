@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { copyState } from '../../src/cli/commands/copy.ts'
 import { transferText } from '../../src/cli/commands/download.ts'
 import { hasBar, lineProgress, ProgressText } from '../../src/cli/client/progress.ts'
 import { RateMeter } from '../../src/cli/client/rate.ts'
@@ -66,6 +67,14 @@ test('a log gets a line soon after a wait begins, then one every ten seconds', (
     'waiting, for 1 min 26 s more',
     'waiting, for 1 min 16 s more',
   ])
+})
+
+test('a copy shows how many objects it has seen, and no rate of bytes', () => {
+  const story = new ProgressText(0)
+  for (let second = 1; second <= 20; second++)
+    story.update(copyState('big', { objects: second * 3_000, sent: second * 1_500 }), second * 1_000)
+  assert.equal(story.line(20_000), 'big: 60,000 objects, 30,000 new')
+  assert.equal(story.bar(0, 20_000), 'big: 60,000 objects, 30,000 new')
 })
 
 test('the rate covers the last ten seconds and falls while nothing moves', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { withoutOwnSettings } from '../../bench/own-settings.ts'
 import { REPOSITORY } from '../../bench/repository.ts'
 
 /** The built command; `npm run build` makes it. */
@@ -35,7 +36,10 @@ export function startServer({ data, storage, env = {}, unsynced = false }: Serve
   const args = unsynced
     ? [...UNSYNCED_SERVER, storage, data]
     : [...COMMAND, 'serve', '--json', '--port', '0', '--data', data, '--storage', storage]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...withoutOwnSettings(process.env), ...env },
+  })
   const endWithThisProcess = (): boolean => child.kill('SIGKILL')
   process.once('exit', endWithThisProcess)
   const exit = once(child, 'exit').then(() => void process.off('exit', endWithThisProcess))

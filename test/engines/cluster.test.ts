@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { readFile } from 'node:fs/promises'
 import { stowage } from '../cli/command.ts'
 import { writeModel } from '../cli/model-file.ts'
@@ -10,9 +11,28 @@ import { startBalancer, startCluster } from './cluster.ts'
 
 const SERVERS = 3
 const OBJECTS = 3_000
+const BROWSER = {
+  accept: 'text/html',
+  'sec-fetch-site': 'none',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+}
 
 async function sorted(path: string): Promise<readonly string[]> {
   return (await readFile(path, 'utf8')).split('\n').sort()
+}
+
+/** The cookie of a browser that follows the link to the balancer. No server takes the link again. */
+async function signedIn(balancer: string, link: string): Promise<string> {
+  const { pathname, search, searchParams } = new URL(link)
+  const body = new URLSearchParams({ code: searchParams.get('code') ?? '' })
+  const send = () =>
+    fetch(`${balancer}${pathname}`, { method: 'POST', body, headers: { origin: balancer }, redirect: 'manual' })
+  assert.match(await (await fetch(`${balancer}${pathname}${search}`, { headers: BROWSER })).text(), /works once/)
+  const answer = await send()
+  assert.equal(answer.status, 303)
+  for (let again = 0; again < SERVERS; again++) assert.notEqual((await send()).status, 303)
+  return answer.headers.getSetCookie()[0].split(';')[0]
 }
 
 test('three servers over PostgreSQL and S3 are one service', async (t) => {
@@ -35,8 +55,8 @@ test('three servers over PostgreSQL and S3 are one service', async (t) => {
     }
   })
 
+  const url = await startBalancer(t, cluster)
   await t.test('a whole model goes up and down through a balancer that sends each request elsewhere', async () => {
-    const url = await startBalancer(t, cluster)
     const other = join(folder, 'other.txt')
     const otherRoot = await writeModel(other, { objects: OBJECTS, seed: 7 })
     const up = await stowage(['upload', other, ...at(url), '--batch-bytes', '100000'], withToken)
@@ -48,6 +68,24 @@ test('three servers over PostgreSQL and S3 are one service', async (t) => {
       assert.deepEqual(await sorted(copy), await sorted(other))
     }
   })
+
+  await t.test(
+    'a link that one server made signs in on any other, and the pages of all know who is signed in',
+    async () => {
+      for (const { signInUrl = '' } of servers) {
+        const cookie = await signedIn(url, signInUrl)
+        for (const page of [...servers.map((server) => server.url), ...Array<string>(SERVERS).fill(url)]) {
+          const answer = await fetch(`${page}/web/projects/house`, {
+            headers: { ...BROWSER, cookie },
+            redirect: 'manual',
+          })
+          assert.deepEqual([answer.status, (await answer.text()).includes('house')], [200, true], page)
+        }
+      }
+      const nobody = await fetch(`${url}/web/projects/house`, { headers: BROWSER, redirect: 'manual' })
+      assert.notEqual(nobody.status, 200)
+    },
+  )
 
   await t.test('tokens are issued and revoked for all servers at once', async () => {
     const issued = await stowage(['token', ...place, '--project', 'house', '--access', 'read', '--json'], env)
@@ -82,6 +120,32 @@ test('three servers over PostgreSQL and S3 are one service', async (t) => {
       assert.equal((await fetch(`${url}/objects/house/${root}/single`, { headers })).status, 404)
     }
   })
+
+  await t.test(
+    'servers say that they are not ready while PostgreSQL or the S3 store is away, and live on',
+    async () => {
+      const statusOf = async (path: string): Promise<ReadonlySet<number>> =>
+        new Set(await Promise.all(servers.map(async ({ url }) => (await fetch(`${url}${path}`)).status)))
+      const become = (expected: number, when: string): Promise<void> =>
+        eventually(
+          async () => isDeepStrictEqual(await statusOf('/healthz'), new Set([expected])),
+          `${expected} ${when}`,
+        )
+      await become(200, 'at first')
+      for (const [name, stop, start] of [
+        ['PostgreSQL', () => cluster.postgres.stop(), () => cluster.postgres.restart()],
+        ['the S3 store', () => cluster.s3.kill(), () => cluster.s3.start()],
+      ] as const) {
+        await stop()
+        const sinceMs = performance.now()
+        await become(503, `without ${name}`)
+        t.diagnostic(`without ${name}, all servers answered 503 after ${Math.round(performance.now() - sinceMs)} ms`)
+        assert.deepEqual(await statusOf('/healthz/live'), new Set([200]))
+        await start()
+        await become(200, `with ${name}`)
+      }
+    },
+  )
 
   await t.test('a server with another sealing key does not start, and one without says so', async () => {
     const other = await stowage(['serve', '--port', '0', ...place], { ...env, STOWAGE_SEALING_KEY: 'f'.repeat(64) })

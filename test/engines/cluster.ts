@@ -27,6 +27,8 @@ export interface Cluster {
 export interface ClusterServer {
   url: string
   running: RunningServer
+  /** Signs a browser in, once and within five minutes. */
+  readonly signInUrl?: string
 }
 
 /** The storage of a cluster, before any server uses it. */
@@ -58,11 +60,13 @@ export async function startServers(
   options: ServerOptions = {},
 ): Promise<Pick<Cluster, 'servers' | 'token'>> {
   const { place, env } = storage
-  const servers: ClusterServer[] = []
-  for (let count = 0; count < serverCount; count++) servers.push(await startOne(t, storage, options))
   const issued = await stowage(['token', ...place, '--project', '*', '--access', 'write'], env)
   if (issued.code !== 0) throw new Error(issued.stderr)
-  return { servers, token: issued.stdout.trim() }
+  const token = issued.stdout.trim()
+  const servers: ClusterServer[] = []
+  const own = { place, env: { ...env, STOWAGE_TOKEN: token } }
+  for (let count = 0; count < serverCount; count++) servers.push(await startOne(t, own, options))
+  return { servers, token }
 }
 
 export interface ServerOptions {
@@ -72,7 +76,7 @@ export interface ServerOptions {
   readonly command?: readonly string[]
 }
 
-/** One more server. It keeps nothing of its own but what runs functions. */
+/** One more server. It keeps nothing of its own but what runs functions. With a token it makes a link that signs in. */
 export async function startOne(
   t: Ending,
   { place, env }: Pick<Cluster, 'place' | 'env'>,
@@ -82,7 +86,8 @@ export async function startOne(
   const running = await startServer(t, ['--data', data, ...place, '--json', ...args], env, command)
   const line = serverLineOf(running.line)
   if (line === undefined) throw new Error(`the server should print its line of JSON, but printed "${running.line}"`)
-  return { url: line.url, running }
+  const { url, signInUrl } = line
+  return { url, running, signInUrl }
 }
 
 /** nginx in front of three servers, as the page says: each request goes to the next one. */

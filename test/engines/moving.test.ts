@@ -88,7 +88,7 @@ test('a folder becomes a cluster, whose storage is checked, damaged and rebuilt 
     const copied = await copy()
     assert.equal(copied.code, 0, copied.stderr)
     const again = await copy()
-    assert.match(again.stderr, /holds keys or tokens already/)
+    assert.match(again.stderr, /keys or tokens are already in postgres:\/\/.* and s3:\/\//)
     for (let count = 0; count < SERVERS; count++) servers.push(await startOne(t, storage))
     for (const server of servers) {
       assert.deepEqual(await versionsAt(server.url, token), expected)

@@ -115,6 +115,70 @@ test('the page about collection previews, collects and restores', async (t) => {
   assert.deepEqual(await parts.service.project('p').has(['zombie']), new Set(['zombie']))
 })
 
+test('the page about collection of a project without objects says so', async (t) => {
+  const parts = paged(t)
+  await parts.extension.project('p').models.create({ name: 'House' })
+  const visitor = await signedIn(parts.service)
+  const { status, html } = await visitor.get(COLLECTION)
+  assert.equal(status, 200)
+  assert.match(textOf(html), /This project holds no objects, so there is nothing to collect\./)
+})
+
+test('the page about collection frees chosen objects of a project without versions', async (t) => {
+  const parts = paged(t, { service: { collection: { undoMs: EPOCH_MS } } })
+  await uploadObjects(parts.service, 'p', [{ id: 'chosen' }, { id: 'other' }])
+  const visitor = await signedIn(parts.service)
+  assert.match(
+    textOf((await visitor.get(COLLECTION)).html),
+    /neither a version nor a pin, so only objects that somebody/,
+  )
+  const counter = new EpochCounter(asGuarded(parts.backend).records, REAL_ENVIRONMENT)
+  const pass = async (): Promise<void> => {
+    for (let i = 0; i < 2; i++) await counter.advance()
+  }
+  await pass()
+  await parts.service.project('p').collectObjects(['chosen'])
+  await pass()
+  assert.match(textOf((await visitor.get(COLLECTION)).html), /Frees for good 1 object, \d+ bytes of JSON Collect …/)
+  await visitor.post(COLLECTION)
+  assert.equal(await parts.service.project('p').get('chosen'), undefined)
+})
+
+test('the page about collection uses the periods of the service, and names them', async (t) => {
+  const collection = { olderThanMs: 12 * 3_600_000, undoMs: 60 * 86_400_000 }
+  const parts = paged(t, { service: { collection } })
+  await withVersion(parts)
+  await uploadObjects(parts.service, 'p', [{ id: 'zombie' }])
+  const visitor = await signedIn(parts.service)
+  const counter = new EpochCounter(asGuarded(parts.backend).records, REAL_ENVIRONMENT)
+  for (let i = 0; i <= collection.olderThanMs / EPOCH_MS; i++) await counter.advance()
+  const shown = textOf((await visitor.get(COLLECTION)).html)
+  assert.match(shown, /that are older than 12 hours\. They can be restored for 60 days; a later collection frees them/)
+  assert.match(shown, /Everything that it takes away can be restored for 60 days\./)
+  await visitor.post(COLLECTION)
+  for (let i = 0; i <= GRACE_EPOCHS; i++) await counter.advance()
+  await visitor.post(COLLECTION)
+  await visitor.post(`${COLLECTION}/restore`)
+  assert.deepEqual(await parts.service.project('p').has(['zombie']), new Set(['zombie']))
+})
+
+test('the page about collection tells freed objects from copies of objects that were uploaded again', async (t) => {
+  const parts = paged(t)
+  await withVersion(parts)
+  await uploadObjects(parts.service, 'p', [{ id: 'zombie' }, { id: 'other' }])
+  const visitor = await signedIn(parts.service)
+  const counter = new EpochCounter(asGuarded(parts.backend).records, REAL_ENVIRONMENT)
+  for (const step of ['condemned', 'old']) {
+    for (let i = 0; i <= GRACE_EPOCHS; i++) await counter.advance()
+    if (step === 'condemned') await visitor.post(COLLECTION)
+  }
+  await uploadObjects(parts.service, 'p', [{ id: 'zombie' }])
+  const shown = textOf((await visitor.get(COLLECTION)).html)
+  assert.match(shown, /Frees for good 1 object, \d+ bytes of JSON Drops replaced copies 1 copy, \d+ bytes of JSON\./)
+  assert.match(shown, /1 object cannot be restored afterwards\./)
+  assert.match(shown, /Undo 1 object, \d+ bytes of JSON that earlier collections took away can be restored\./)
+})
+
 test('a reader sees pins and rules, and may change nothing', async (t) => {
   const parts = paged(t)
   const { modelId, versionId } = await withVersion(parts)

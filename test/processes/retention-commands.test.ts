@@ -65,8 +65,16 @@ test('lists of pins and sizes show the names and reasons that people gave', asyn
   assert.equal((await stowage(['pin', 'list'], env)).stdout.split(/\s+/).slice(3).join(' '), 'first Permit Submitted ')
   assert.equal((await stowage(['model', 'delete', 'House'], env)).code, 0)
   const { stdout } = await stowage(['du'], env)
+  assert.match(stdout, /^3 objects, .* of JSON\n.* on disk in packs, 0 bytes in replaced packs, 0 bytes in plans\n/)
   assert.match(stdout, /  House  \(deleted\)\n/)
   assert.match(stdout, new RegExp(`\n${pinId} .*  pin of first  Permit\n`))
+})
+
+test('the server computes the end of a pin that is given as a duration', async (t) => {
+  const { env } = await served(t)
+  const { stdout } = await stowage(['pin', 'add', 'first', '--for', '90d', '--json'], env)
+  const { createdAt, endsAt } = JSON.parse(stdout) as { readonly createdAt: string; readonly endsAt: string }
+  assert.equal(Date.parse(endsAt) - Date.parse(createdAt), 90 * 86_400_000)
 })
 
 test('an invalid command line about what is kept is refused with its remedy', async (t) => {
@@ -74,6 +82,7 @@ test('an invalid command line about what is kept is refused with its remedy', as
   const wrong: readonly (readonly [readonly string[], RegExp])[] = [
     [['model', 'retention', 'House', '--none', '--keep-all', '3'], /cannot be used with option/],
     [['model', 'retention', 'House', '--keep-daily', '30d'], /a whole number of 1 or more/],
+    [['pin', 'add', 'first', '--for', '100000000d'], /'100000000d' is invalid\. It must be 366000d or less\./],
     [['import', join(newDataFolder(t), 'absent.tar')], /there is no file "/],
   ]
   for (const [args, words] of wrong) {

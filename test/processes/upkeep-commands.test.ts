@@ -7,13 +7,25 @@ import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { archives } from '../../src/archive/server/archives.ts'
 import { automation, type AutomationExtension } from '../../src/automation-server/index.ts'
+import { upkeepSettingsOf } from '../../src/cli/server/upkeep-options.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
-import { createObjectService, openAccess, type ObjectService, type StorageBackend } from '../../src/index.ts'
+import {
+  type Access,
+  claimAuthorize,
+  type CommonServiceOptions,
+  createObjectService,
+  openAccess,
+  type ObjectService,
+  type StorageBackend,
+} from '../../src/index.ts'
+import type { CollectionReport } from '../../src/object/collection.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
+import { totalsKey } from '../../src/store/records/keys.ts'
 import { EpochCounter } from '../../src/store/upkeep/epochs.ts'
 import { uploadObjects } from '../automation-server/support.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { newDataFolder, stowage } from '../cli/command.ts'
+import { parsed } from '../cli/serve-options.ts'
 import { behindPort } from '../http/served.ts'
 
 interface Opened {
@@ -21,9 +33,10 @@ interface Opened {
   readonly extension: AutomationExtension
 }
 
-function open(backend: StorageBackend): Opened {
+function open(backend: StorageBackend, options: Partial<CommonServiceOptions<unknown>> = {}): Opened {
   const extension = automation()
-  const service = createObjectService({ backend, access: openAccess(), extensions: [extension, archives()] })
+  const extensions = [extension, archives()]
+  const service = createObjectService({ backend, access: openAccess(), extensions, ...options })
   return { service, extension }
 }
 
@@ -35,8 +48,12 @@ async function fill({ service, extension }: Opened, backend: StorageBackend): Pr
   const { models, versions } = extension.project('demo')
   const { id } = await models.create({ name: 'House' })
   await versions.create(id, { rootObjectId: 'root', message: '' })
+  await passEpochs(backend, 3)
+}
+
+async function passEpochs(backend: StorageBackend, count: number): Promise<void> {
   const epochs = new EpochCounter(asGuarded(backend).records, REAL_ENVIRONMENT)
-  for (let passed = 0; passed < 3; passed++) await epochs.advance()
+  for (let passed = 0; passed < count; passed++) await epochs.advance()
 }
 
 const YOUNG = ['--older-than', '0']
@@ -86,6 +103,41 @@ test('the commands list, collect and restore unreferenced objects, and merge pac
   for (const { code, stderr } of [listed, dry, byId, real, undone, merged]) assert.deepEqual([code, stderr], [0, ''])
 })
 
+test('a collection takes its periods from the server, unless the command names others', async (t) => {
+  const backend = memoryBackend()
+  const options = parsed('--collect-older-than', '0', '--collect-undo-within', '60d')
+  const opened = open(backend, upkeepSettingsOf(options))
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
+  const json = (text: string): Partial<CollectionReport> => JSON.parse(text) as Partial<CollectionReport>
+  const byServer = json((await stowage(['collect', '--dry-run', '--json'], env)).stdout)
+  assert.deepEqual([byServer.undoMs, byServer.condemned?.objects], [60 * 86_400_000, 2])
+  const named = await stowage(['collect', '--dry-run', '--json', '--older-than', '1d', '--undo-within', '2d'], env)
+  assert.deepEqual([json(named.stdout).undoMs, json(named.stdout).condemned?.objects], [2 * 86_400_000, 0])
+  const kept = await stowage(['collect', '--dry-run', '--older-than', '1d'], env)
+  assert.match(kept.stdout, /\ndemo: 2 objects \(.*\) kept: 1 d old or younger\n$/)
+})
+
+test('freed objects and copies of objects that were uploaded again are told apart', async (t) => {
+  const backend = memoryBackend()
+  const opened = open(backend)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
+  const none = ['--older-than', '0', '--undo-within', '0']
+  assert.match((await stowage(['collect', ...none], env)).stdout, /^demo: condemned 2 objects /)
+  await passEpochs(backend, 3)
+  await uploadObjects(opened.service, 'demo', [{ id: 'bone' }])
+  const dry = await stowage(['collect', '--dry-run', ...none], env)
+  assert.match(
+    dry.stdout,
+    /\ndemo: would free 1 object \(.*\): 1 never referenced\ndemo: would drop 1 replaced copy \(.*\): the objects were uploaded again and stay\n/,
+  )
+  const real = await stowage(['collect', ...none], env)
+  assert.match(real.stdout, /\ndemo: freed 1 object \(.*\): 1 never .*\ndemo: dropped 1 replaced copy /)
+})
+
 test('the commands work on a data folder, for one project or all', async (t) => {
   const folder = newDataFolder(t)
   const backend = filesystemBackend({ path: folder })
@@ -100,6 +152,72 @@ test('the commands work on a data folder, for one project or all', async (t) => 
     /restored 2 objects/,
   )
   assert.match((await stowage(['compact', '--data', folder])).stdout, /^bare: nothing to merge: 1 pack, /)
+})
+
+test('a project without objects fails nothing, and one that does not exist is told so', async (t) => {
+  const folder = newDataFolder(t)
+  const backend = filesystemBackend({ path: folder })
+  const opened = open(backend)
+  await fill(opened, backend)
+  await opened.extension.project('empty').models.create({ name: 'House' })
+  await opened.service.close()
+  const data = ['--data', folder]
+  for (const words of [['collect', '--dry-run'], ['collect', '--undo'], ['compact']]) {
+    const all = await stowage([...words, ...data])
+    assert.deepEqual([all.code, all.stderr], [0, ''], words.join(' '))
+    assert.match(all.stdout, /^bare: .*\n(demo: .*\n)+empty: holds no objects\n$/)
+    const one = await stowage([...words, ...data, '--project', 'empty'])
+    assert.deepEqual([one.code, one.stdout, one.stderr], [0, 'empty: holds no objects\n', ''])
+  }
+  for (const words of [['collect'], ['collect', '--undo'], ['compact'], ['du']]) {
+    const { code, stdout, stderr } = await stowage([...words, ...data, '--project', 'nosuch'])
+    assert.deepEqual([code, stdout], [1, ''], words.join(' '))
+    assert.match(stderr, /there is no project "nosuch": the service holds neither objects nor models of it\n$/)
+  }
+  const { code, stdout } = await stowage(['du', ...data, '--project', 'empty'])
+  assert.equal(code, 0)
+  assert.match(stdout, /^0 objects, 0 bytes of JSON/)
+})
+
+test('chosen objects that are not held are named, and the exit code tells scripts so', async (t) => {
+  const backend = memoryBackend()
+  const opened = open(backend)
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_PROJECT: 'demo' }
+  const chosen = await stowage(['collect', 'zombie', 'nobody', 'nowhere'], env)
+  assert.deepEqual([chosen.code, chosen.stderr], [3, ''])
+  assert.match(chosen.stdout, /^demo: condemned 2 objects .*\n2 objects not held\n {2}nobody\n {2}nowhere\n$/)
+  const none = ['--project', 'bare', '--undo-within', '0']
+  assert.equal((await stowage(['collect', 'alone', '--project', 'bare'], env)).code, 0)
+  await passEpochs(backend, 2)
+  const freed = await stowage(['collect', ...none], env)
+  assert.match(freed.stdout, /^bare: not collected: it has neither a version nor a pin; .*\nbare: freed 1 object /)
+})
+
+test('a project that fails does not stop the others, and neither do projects in which the token may not write', async (t) => {
+  const backend = memoryBackend()
+  const access: Access<unknown> = {
+    authenticate: ({ headers }) => {
+      const right = headers.get('authorization') === 'Bearer writer' ? 'write' : 'read'
+      return { subject: right, projects: { bare: right, demo: right, other: 'read' } }
+    },
+    authorize: claimAuthorize,
+  }
+  const opened = open(backend, { access })
+  const { port } = await behindPort(t, opened.service)
+  await fill(opened, backend)
+  await uploadObjects(opened.service, 'other', [{ id: 'root' }])
+  const put = [{ key: totalsKey('bare', 1), value: Buffer.from('damaged') }]
+  await asGuarded(backend).records.commit({ put })
+  const env = { STOWAGE_URL: `http://127.0.0.1:${port}`, STOWAGE_TOKEN: 'writer' }
+  const collected = await stowage(['collect', ...YOUNG], env)
+  assert.deepEqual(collected.code, 1, collected.stdout)
+  assert.match(collected.stdout, /^demo: condemned 2 objects .*\ndemo: freed nothing\n$/)
+  assert.match(collected.stderr, /^stowage: the project "bare" failed: .*\n$/)
+  const refused = await stowage(['collect', '--dry-run'], { ...env, STOWAGE_TOKEN: 'reader' })
+  assert.deepEqual([refused.code, refused.stdout], [1, ''])
+  assert.match(refused.stderr, /answered 403: .*; ask for a token that may do this/)
 })
 
 test('the commands of the page on what is kept work in their order', async (t) => {
@@ -155,7 +273,7 @@ test('an invalid command line is refused with its remedy', async () => {
     [['collect', 'x'], /--project is missing/],
     [['collect', 'x', '--project', 'p', '--undo'], /--undo and --undo-within are for whole projects/],
     [['collect', '--undo', '--dry-run'], /cannot be used with option/],
-    [['collect', '--older-than', '14'], /a whole number, at least 1, and a unit/],
+    [['collect', '--older-than', '14'], /It must be 0, or a whole number and a unit/],
     [['ls', 'x', '--unreferenced'], /leave out <root>/],
   ]
   for (const [args, words] of wrong) {

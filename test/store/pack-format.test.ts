@@ -36,7 +36,8 @@ async function tablesOf(objects: readonly Made[]): Promise<PackTables> {
   builder.closeBlock()
   let offset = 64
   for (const block of builder.takeClosed()) {
-    const raw = 'raw' in block ? block.raw : block.stored
+    assert.ok('raw' in block)
+    const { raw } = block
     builder.placed(raw, offset)
     offset += raw.length
   }

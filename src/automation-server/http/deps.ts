@@ -4,6 +4,9 @@ import type { AutomationLimits } from '../domain/options.ts'
 
 export interface HttpDeps<H> {
   readonly domain: Domain
-  readonly context: Pick<ServiceContext<H>, 'guard' | 'authorize' | 'pins' | 'usage' | 'upkeepOf' | 'epochs' | 'logger'>
+  readonly context: Pick<
+    ServiceContext<H>,
+    'guard' | 'authorize' | 'pins' | 'usage' | 'holds' | 'upkeepOf' | 'epochs' | 'logger'
+  >
   readonly limits: AutomationLimits
 }

@@ -1,5 +1,6 @@
 import { StowageError } from '../../errors.ts'
 import type { Resource } from '../../http/router.ts'
+import { quoted } from '../../object/id.ts'
 import type { PinStore } from '../../object/roots.ts'
 import { NEW_PIN } from '../schemas/shapes/keeping.ts'
 import type { ProjectUsage } from '../schemas/types.ts'
@@ -11,7 +12,7 @@ const PROJECT = '/api/v1/projects/:projectId'
 
 /** Pins, and the usage of a project. */
 export function keepingResources<H>({ context, limits }: HttpDeps<H>): readonly Resource<H>[] {
-  const { pins, usage } = context
+  const { pins, usage, holds } = context
   const { reading, changing, removing } = handlersOf(context)
   return [
     resource(`${PROJECT}/pins`, {
@@ -25,7 +26,13 @@ export function keepingResources<H>({ context, limits }: HttpDeps<H>): readonly 
       DELETE: removing(({ params }) => needed(pins).remove(params.projectId, params.pinId)),
     }),
     resource(`${PROJECT}/usage`, {
-      GET: reading(async ({ params, signal }) => usageView(await usage(params.projectId, signal))),
+      GET: reading(async ({ params: { projectId }, signal }) => {
+        if (await holds(projectId)) return usageView(await usage(projectId, signal))
+        throw new StowageError(
+          'not_found',
+          `there is no project ${quoted(projectId)}: the service holds neither objects nor models of it`,
+        )
+      }),
     }),
   ]
 }

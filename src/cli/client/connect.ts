@@ -2,7 +2,6 @@ import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { type Command, Option } from 'commander'
-import { listProjects } from '../../archive/list-projects.ts'
 import { ClientError, type ClientOptions, createClient, type Project, type RetryOptions } from '../../client/index.ts'
 import { Connection } from '../../client/http/connection.ts'
 import { RetryPolicy } from '../../client/http/retry.ts'
@@ -100,27 +99,13 @@ export async function withProject(
   await withServer(options, command, (connectTo) => use(connectTo(projectId)), clientOptions)
 }
 
-/** The same with the project of the options, or without one with each that the token may read, one after the other. */
-export async function withProjects(
-  options: ConnectOptions,
-  command: Command,
-  use: (connected: Connected) => Promise<void>,
-): Promise<void> {
-  await withServer(options, command, async (connectTo, { server, signal }) => {
-    const ids = options.project === undefined ? await listProjects(server, signal) : [options.project]
-    for (const id of ids) {
-      signal.throwIfAborted()
-      await use(connectTo(id))
-    }
-  })
-}
-
-interface ServerOfCommand {
+export interface ServerOfCommand {
   readonly server: ClientOptions
   readonly signal: AbortSignal
 }
 
-async function withServer(
+/** The same without a project. */
+export async function withServer(
   options: ConnectOptions,
   command: Command,
   use: (connectTo: (projectId: string) => Connected, where: ServerOfCommand) => Promise<void>,

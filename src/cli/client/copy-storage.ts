@@ -7,6 +7,7 @@ import { REAL_ENVIRONMENT } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { StorageBackend } from '../../storage/backend.ts'
 import { type MaintenanceOptions, withMaintenance } from '../../storage/maintenance-lease.ts'
+import { MAINTENANCE_FRESH_MS } from '../../storage/maintenance-watch.ts'
 import { setStoreId, storeId } from '../../storage/store-id.ts'
 import { withServiceOver } from './in-process.ts'
 
@@ -25,6 +26,8 @@ export interface CopyStorageOptions {
   /** While a database or a store is away. */
   readonly retry: ClientOptions['retry']
   readonly onProgress: (project: string, progress: MirrorProgress | 'compared') => void
+  /** Called before the calls of servers that share the source are waited for. */
+  readonly onDrain?: (waitMs: number) => void
 }
 
 export interface CopiedStorage {
@@ -50,10 +53,11 @@ const TARGET_DRAIN_MS = 500
 export async function copyStorage(
   source: OpenStorage,
   target: OpenStorage,
-  { drainMs, signal, retry, onProgress }: CopyStorageOptions,
+  { drainMs, signal, retry, onProgress, onDrain }: CopyStorageOptions,
 ): Promise<CopiedStorage> {
   const { copyCredentials } = await import('../../credentials/copy-credentials.ts')
   const { copyProjects } = await import('../../archive/copy-projects.ts')
+  if (source.backend.records.isShared === true) onDrain?.(MAINTENANCE_FRESH_MS + drainMs)
   return withMaintenance(source.backend, heldBy({ drainMs }), (held) =>
     withServiceOver(held.backend, source.credentials, async (from) => {
       const id = await storeId(held.backend.records)
@@ -74,10 +78,10 @@ async function withTarget<T>(
   const { listProjects } = await import('../../archive/list-projects.ts')
   return withMaintenance(backend, heldBy({ drainMs: TARGET_DRAIN_MS, source }), async (held) => {
     const mustBeEmpty = !held.isContinued
-    if (mustBeEmpty && !(await hasNoCredentials(credentials))) throw holdsAlready(place, 'keys or tokens')
+    if (mustBeEmpty && !(await hasNoCredentials(credentials))) throw areThereAlready(place, 'keys or tokens')
     return withServiceOver(held.backend, credentials, async (inProcess) => {
       const server = { ...inProcess, retry }
-      if (mustBeEmpty && (await listProjects(server, undefined)).length > 0) throw holdsAlready(place, 'data')
+      if (mustBeEmpty && (await listProjects(server, undefined)).length > 0) throw areThereAlready(place, 'data')
       await held.exclude()
       // The copy takes the place of its source.
       await setStoreId(held.backend.records, id)
@@ -91,9 +95,9 @@ function heldBy(options: Pick<MaintenanceOptions, 'drainMs' | 'source'>): Mainte
   return { purpose: 'copy', holder, environment: REAL_ENVIRONMENT, ...options }
 }
 
-function holdsAlready(place: string, what: string): StowageError {
+function areThereAlready(place: string, what: string): StowageError {
   return new StowageError(
     'conflict',
-    `${place} holds ${what} already; name an empty place, such as another folder, or another schema (?schema=) and another prefix in the bucket`,
+    `${what} are already in ${place}; name an empty place, such as another folder, or another schema (?schema=) and another prefix in the bucket`,
   )
 }

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import type { RemoteCompactionReport } from '../../client/index.ts'
-import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProjects } from '../client/connect.ts'
+import { addConnectOptions, CONNECT_HELP, type ConnectOptions } from '../client/connect.ts'
+import { withProjects } from '../client/each-project.ts'
 import { EXIT, FindingsError, UPKEEP_EXIT_HELP } from '../common/exit.ts'
 import { formatBytes, formatCount, printable } from '../common/format.ts'
 import { jsonOption } from '../common/options.ts'

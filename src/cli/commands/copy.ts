@@ -1,13 +1,14 @@
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
+import type { MirrorProgress } from '../../archive/mirror.ts'
 import { hasCode } from '../../data-folder/data-folder-error.ts'
 import { quietOption } from '../client/connect.ts'
 import { type CopiedStorage, copyStorage, type CopyStorageOptions } from '../client/copy-storage.ts'
-import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
+import { lineProgress, NO_PROGRESS, openProgress, type TransferState } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
-import { formatCount } from '../common/format.ts'
+import { formatCount, formatDuration } from '../common/format.ts'
 import { durationSecondsOrNone, jsonOption } from '../common/options.ts'
-import { printJson, printLine } from '../common/output.ts'
+import { printJson, printLine, printNote } from '../common/output.ts'
 import {
   addSidePlace,
   credentialsOf,
@@ -15,6 +16,7 @@ import {
   keepsCredentials,
   placeText,
   type StoragePlace,
+  type StorageSide,
 } from '../common/shared-storage.ts'
 import { signalToStop } from '../common/signals.ts'
 import { servedStorage, type StorageKind, storageOption, withStorage } from '../common/storage.ts'
@@ -84,9 +86,10 @@ async function copy(options: CopyOptions, command: Command): Promise<void> {
       drainMs: options.drain * 1_000,
       signal: stop.signal,
       retry: { retryForMs: RETRY_MS },
-      onProgress: (project, at) => {
-        const text = at === 'compared' ? 'is compared' : `${formatCount(at.objects, 'object')}, ${at.sent} new`
-        progress.update({ done: at === 'compared' ? 0 : at.objects, total: undefined, text: `${project}: ${text}` })
+      onProgress: (project, at) => progress.update(copyState(project, at)),
+      onDrain: (waitMs) => {
+        if (options.quiet !== true)
+          printNote(`waiting ${formatDuration(waitMs)} for calls of servers to the source to end`)
       },
     })
     progress.stop()
@@ -101,7 +104,14 @@ async function copy(options: CopyOptions, command: Command): Promise<void> {
   }
 }
 
-function placeOf(side: 'from' | 'to', options: CopyOptions, command: Command): StoragePlace {
+/** Objects are counted, and not their bytes: there is no rate to show. */
+export function copyState(project: string, at: MirrorProgress | 'compared'): TransferState {
+  const text =
+    at === 'compared' ? 'is compared' : `${formatCount(at.objects, 'object')}, ${at.sent.toLocaleString('en-US')} new`
+  return { done: 0, total: undefined, text: `${project}: ${text}` }
+}
+
+function placeOf(side: StorageSide, options: CopyOptions, command: Command): StoragePlace {
   const [folder, records, blobs, sealingKeyFile] =
     side === 'from'
       ? [options.from, options.fromRecords, options.fromBlobs, options.fromSealingKeyFile]
@@ -110,7 +120,7 @@ function placeOf(side: 'from' | 'to', options: CopyOptions, command: Command): S
     return command.error(`--${side}-records and --${side}-blobs belong together: a storage has records and blobs`)
   const place: StoragePlace = {
     data: folder === undefined ? '' : resolve(folder),
-    dataOption: `--${side}`,
+    side,
     records,
     blobs,
     sealingKeyFile: sealingKeyFile ?? process.env.STOWAGE_SEALING_KEY_FILE,

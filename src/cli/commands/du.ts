@@ -13,7 +13,8 @@ Examples:
   stowage du --json | jq .unreferencedJsonBytes
 
 Bytes are those of JSON. "own" counts objects that nothing else holds, which a deletion can free. Deleted models and
-versions count until they are removed.
+versions count until they are removed. Replaced packs leave the disk a day after the merge that replaced them. Plans
+make downloads fast; the server makes and removes them. Files of runs are not counted.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
@@ -47,9 +48,11 @@ export function duCommand(): Command {
 }
 
 function printProject(usage: RemoteUsage, names: ReadonlyMap<string, string>): void {
-  const { objects, jsonBytes, storedBytes, unreferencedObjects, unreferencedJsonBytes, models, roots } = usage
+  const { objects, jsonBytes, unreferencedObjects, unreferencedJsonBytes, models, roots } = usage
+  const { storedBytes, retiredBytes, planBytes } = usage
+  printLine(`${formatCount(objects, 'object')}, ${formatBytes(jsonBytes)} of JSON`)
   printLine(
-    `${formatCount(objects, 'object')}, ${formatBytes(jsonBytes)} of JSON, ${formatBytes(storedBytes)} in storage`,
+    `${formatBytes(storedBytes)} on disk in packs, ${formatBytes(retiredBytes)} in replaced packs, ${formatBytes(planBytes)} in plans`,
   )
   printLine(`${formatCount(unreferencedObjects, 'object')} unreferenced, ${formatBytes(unreferencedJsonBytes)} of JSON`)
   printLine(row('model or pin', HEAD))

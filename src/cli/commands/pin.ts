@@ -46,8 +46,8 @@ function addCommand(): Command {
     .action((rootObjectId: string, options: AddOptions, command: Command) =>
       withProject(options, command, async ({ project, signal }) => {
         const { name = null, reason = null, for: seconds } = options
-        const endsAt = seconds === undefined ? null : new Date(Date.now() + seconds * 1_000).toISOString()
-        const pin = await project.pins.add({ rootObjectId, name, reason, endsAt }, { signal })
+        const end = seconds === undefined ? {} : { lifetimeMs: seconds * 1_000 }
+        const pin = await project.pins.add({ rootObjectId, name, reason, ...end }, { signal })
         if (options.json === true) return printJson(pin)
         printLine(pin.id)
       }),

@@ -33,7 +33,8 @@ Examples:
   stowage serve --collect-every 1d                          frees objects that no version and no pin leads to
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
-GET /healthz answers 200 while the server accepts requests, otherwise 503; /healthz/live while the process lives.
+GET /healthz answers 200 while the server accepts requests and its storage answers, otherwise 503; /healthz/live answers
+200 while the process lives.
 The web pages are at /web. With STOWAGE_TOKEN in the environment, the command also prints a link that signs in once.
 Every other request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
 ${EXIT_HELP}`

@@ -17,6 +17,10 @@ Exit codes: ${EXIT.ok} no damage, ${EXIT.failure} could not run to its end, ${EX
 export const UPKEEP_EXIT_HELP: string = `
 Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid command line, ${EXIT.damage} done as far as possible, and found damage, 130 stopped by Ctrl-C.`
 
+/** The same, where objects can be chosen. */
+export const COLLECT_EXIT_HELP: string = `
+Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid command line, ${EXIT.missing} done, but chosen objects are not held, ${EXIT.damage} done as far as possible, and found damage, 130 stopped by Ctrl-C.`
+
 /** For the commands that speak to a server. */
 export const TRANSFER_EXIT_HELP: string = `
 Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid command line, ${EXIT.missing} done, but objects are missing, 130 stopped by Ctrl-C.`

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { InvalidArgumentError, Option } from 'commander'
+import { PERIOD_MS_MAX } from '../../limits.ts'
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+const SECONDS_MAX = PERIOD_MS_MAX / 1_000
 
 export function dataOption(): Option {
   return new Option('--data <folder>', 'the data folder').env('STOWAGE_DATA').argParser(folderName).default('.stowage')
@@ -54,16 +56,29 @@ export function portNumber(text: string): number {
 
 /** `90s`, `15m`, `12h` or `30d`, in seconds. */
 export function durationSeconds(text: string): number {
-  const [, count, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? []
-  const seconds = Number(count) * (SECONDS[unit] ?? Number.NaN)
+  const seconds = parsedSeconds(text)
   if (!(seconds >= 1))
     throw new InvalidArgumentError('It must be a whole number, at least 1, and a unit: 90s, 15m, 12h or 30d.')
-  return seconds
+  return checkedSeconds(seconds)
 }
 
-/** The same, or `0`. */
+/** The same, or 0 with a unit or without. */
 export function durationSecondsOrNone(text: string): number {
-  return text === '0' ? 0 : durationSeconds(text)
+  const seconds = text === '0' ? 0 : parsedSeconds(text)
+  if (Number.isNaN(seconds))
+    throw new InvalidArgumentError('It must be 0, or a whole number and a unit: 90s, 15m, 12h or 30d.')
+  return checkedSeconds(seconds)
+}
+
+/** `NaN` for text that is no duration. */
+function parsedSeconds(text: string): number {
+  const [, count, unit] = /^([0-9]{1,15})([smhd])$/.exec(text) ?? []
+  return Number(count) * (SECONDS[unit] ?? Number.NaN)
+}
+
+function checkedSeconds(seconds: number): number {
+  if (seconds <= SECONDS_MAX) return seconds
+  throw new InvalidArgumentError(`It must be ${SECONDS_MAX / SECONDS.d}d or less.`)
 }
 
 /** For options that can be given more than once. */

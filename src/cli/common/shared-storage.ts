@@ -1,18 +1,33 @@
 import { readFileSync } from 'node:fs'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Command, Option } from 'commander'
 import type { CredentialStore } from '../../credentials/credential-store.ts'
 import { folderCredentials } from '../../credentials/folder-credentials.ts'
 import { recordCredentials } from '../../credentials/record-credentials.ts'
 import { SealedRecords, type SealedRecordsOptions } from '../../credentials/sealed-records.ts'
-import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
+import type { RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { adoptingBackend, combinedBackend } from '../../storage/combined-backend.ts'
 import { dataOption, folderName } from './options.ts'
+import {
+  BLOBS_EXAMPLE,
+  blobsAddress,
+  blobsAt,
+  type GivenAddress,
+  isPostgres,
+  type OpeningOptions,
+  RECORDS_EXAMPLE,
+  recordsAddress,
+  recordsAt,
+  withoutPassword,
+} from './storage-address.ts'
+
+/** The two storages of a command that copies. */
+export type StorageSide = 'from' | 'to'
 
 /** Where a command finds its storage: in a data folder, or in two halves, which several servers may share. */
 export interface StoragePlace {
   readonly data: string
-  /** The option that names the folder, for errors; `--data` if it is not given. */
-  readonly dataOption?: string
+  /** Which of two storages of a command it is: its options begin with this word. */
+  readonly side?: StorageSide
   readonly records?: string
   readonly blobs?: string
   readonly sealingKeyFile?: string
@@ -24,28 +39,11 @@ export interface SharedPlace extends StoragePlace {
   readonly blobs: string
 }
 
-/** A cache on the local disk, for blobs that are far away. */
-export interface BlobCachePlace {
-  readonly path: string
-  readonly sizeBytesMax: number
-  readonly onError: (error: unknown) => void
-}
-
-/** A half as a command names it. Nothing is opened before it is used. */
-interface Half<S> {
-  readonly store: S
-  /** For messages: without a password. */
-  readonly place: string
-}
-
 const SEALING_KEY_VARIABLE = 'STOWAGE_SEALING_KEY'
 const SEALING_KEY_TEXT = /^[0-9a-fA-F]{64}$/
-const POSTGRES = /^postgres(?:ql)?:\/\//
-const RECORDS_EXAMPLE = 'postgres://user@host/database or level:<folder>'
-const BLOBS_EXAMPLE = 's3://bucket/prefix?endpoint=https://host or file:<folder>'
 
 /** The options of one of two storages that a command uses: `--from`, `--from-records` and so on. */
-export function addSidePlace(command: Command, side: 'from' | 'to', folder: string): Command {
+export function addSidePlace(command: Command, side: StorageSide, folder: string): Command {
   const variable = `STOWAGE_${side.toUpperCase()}`
   return command
     .addOption(new Option(`--${side} <folder>`, folder).argParser(folderName))
@@ -68,7 +66,7 @@ export function placeText(place: StoragePlace): string {
 
 /** Whether keys and tokens are in the records rather than in a folder. */
 export function keepsCredentials({ records }: StoragePlace): boolean {
-  return records !== undefined && POSTGRES.test(records)
+  return records !== undefined && isPostgres(records)
 }
 
 /** `--data`, and the options that put two halves in its place. */
@@ -86,41 +84,52 @@ export function addStoragePlace(command: Command): Command {
 }
 
 function recordsOption(name: string, variable: string, what: string): Option {
-  return new Option(`--${name} <address>`, what)
-    .env(variable)
-    .argParser(addressOf(/^(?:postgres(?:ql)?:\/\/|level:)./, RECORDS_EXAMPLE))
+  return new Option(`--${name} <address>`, what).env(variable).argParser(recordsAddress)
 }
 
 function blobsOption(name: string, variable: string, what: string): Option {
-  return new Option(`--${name} <address>`, what)
-    .env(variable)
-    .argParser(addressOf(/^(?:s3:\/\/|file:)./, BLOBS_EXAMPLE))
+  return new Option(`--${name} <address>`, what).env(variable).argParser(blobsAddress)
+}
+
+/** The option that names the folder of a storage, or one of its halves. */
+export function optionOf({ side }: Pick<StoragePlace, 'side'>, what: 'data' | 'records' | 'blobs'): string {
+  if (side === undefined) return `--${what}`
+  return what === 'data' ? `--${side}` : `--${side}-${what}`
+}
+
+function halvesOf(place: SharedPlace): { readonly records: GivenAddress; readonly blobs: GivenAddress } {
+  return {
+    records: { address: place.records, option: optionOf(place, 'records') },
+    blobs: { address: place.blobs, option: optionOf(place, 'blobs') },
+  }
 }
 
 /** Whether both halves are named. Throws where only one is. */
 export function isShared(place: StoragePlace): place is SharedPlace {
   const { records, blobs } = place
   if ((records === undefined) === (blobs === undefined)) return records !== undefined
-  const [given, missing] = records === undefined ? ['--blobs', '--records'] : ['--records', '--blobs']
-  throw new Error(`${given} needs ${missing}: a storage has records and blobs`)
+  const [given, missing] = records === undefined ? (['blobs', 'records'] as const) : (['records', 'blobs'] as const)
+  throw new Error(`${optionOf(place, given)} needs ${optionOf(place, missing)}: a storage has records and blobs`)
 }
 
 /** The storage of two halves, not opened yet. Throws where an address cannot be one. */
 export async function sharedBackend(
-  { records, blobs }: SharedPlace,
-  cache?: BlobCachePlace,
+  where: SharedPlace,
+  options: OpeningOptions = {},
 ): Promise<{ readonly backend: StorageBackend; readonly place: string }> {
-  const halves = [await recordsAt(records), await blobsAt(blobs, cache)] as const
+  const { records, blobs } = halvesOf(where)
+  const halves = [await recordsAt(records, options), await blobsAt(blobs, options)] as const
   const backend = combinedBackend({ records: halves[0].store, blobs: halves[1].store })
   return { backend, place: `${halves[0].place} and ${halves[1].place}` }
 }
 
 /** The same for a reindex, which opens damaged records, and records that were lost. Notes go to `onSalvaged`. */
 export async function damagedSharedBackend(
-  { records, blobs }: SharedPlace,
+  where: SharedPlace,
   onSalvaged: (what: string) => void,
 ): Promise<StorageBackend> {
-  const halves = [await recordsAt(records, onSalvaged), await blobsAt(blobs, undefined)] as const
+  const { records, blobs } = halvesOf(where)
+  const halves = [await recordsAt(records, { onSalvaged }), await blobsAt(blobs)] as const
   const adopted = `the records had no id, and took that of the blobs in ${halves[1].place}`
   return adoptingBackend({ records: halves[0].store, blobs: halves[1].store }, () => onSalvaged(adopted))
 }
@@ -147,9 +156,9 @@ export async function withCredentials(
   place: StoragePlace,
   use: (credentials: CredentialStore) => Promise<void>,
 ): Promise<void> {
-  if (place.records === undefined || !POSTGRES.test(place.records)) return use(folderCredentials(place.data))
+  if (place.records === undefined || !keepsCredentials(place)) return use(folderCredentials(place.data))
   sealingKeyOf(place)
-  const { store, place: where } = await recordsAt(place.records)
+  const { store, place: where } = await recordsAt({ address: place.records, option: optionOf(place, 'records') })
   try {
     await store.ready?.().catch((cause: unknown) => {
       throw new Error(`the records at ${where} cannot be opened`, { cause })
@@ -158,67 +167,6 @@ export async function withCredentials(
   } finally {
     await store.close()
   }
-}
-
-async function recordsAt(address: string, onSalvaged?: (what: string) => void): Promise<Half<RecordStore>> {
-  if (!POSTGRES.test(address)) {
-    const path = address.slice('level:'.length)
-    return { store: (await import('../../../adapters/level/index.ts')).levelRecords({ path, onSalvaged }), place: path }
-  }
-  const url = urlOf(address)
-  const schema = url.searchParams.get('schema') ?? undefined
-  url.searchParams.delete('schema')
-  const { postgresRecords } = await import('../../../adapters/postgres/index.ts')
-  return { store: postgresRecords({ connectionString: url.href, schema }), place: withoutPassword(address) }
-}
-
-/** What the query of an `s3:` address may say. */
-const S3_PARAMETERS: readonly string[] = ['endpoint', 'region', 'addressing', 'http']
-
-async function blobsAt(address: string, cache: BlobCachePlace | undefined): Promise<Half<BlobStore>> {
-  if (!address.startsWith('s3:')) {
-    const path = address.slice('file:'.length)
-    return { store: (await import('../../../adapters/filesystem/index.ts')).filesystemBlobs({ path }), place: path }
-  }
-  const { hostname, pathname, searchParams } = urlOf(address)
-  for (const name of searchParams.keys())
-    if (!S3_PARAMETERS.includes(name))
-      throw new Error(`--blobs has the parameter ${JSON.stringify(name)}; it may have ${S3_PARAMETERS.join(', ')}`)
-  const addressing = searchParams.get('addressing') ?? undefined
-  if (addressing !== undefined && addressing !== 'path' && addressing !== 'host')
-    throw new Error(`--blobs has addressing=${JSON.stringify(addressing)}; it must be path or host`)
-  const folder = pathname.slice(1)
-  const { s3Blobs } = await import('../../../adapters/s3/index.ts')
-  const inS3 = s3Blobs({
-    bucket: hostname,
-    prefix: folder === '' || folder.endsWith('/') ? folder : `${folder}/`,
-    endpoint: searchParams.get('endpoint') ?? undefined,
-    region: searchParams.get('region') ?? undefined,
-    addressing,
-    isHttpAllowed: searchParams.get('http') === 'allowed',
-  })
-  return { store: cache === undefined ? inS3 : await withCache(inS3, cache), place: `s3://${hostname}/${folder}` }
-}
-
-async function withCache(blobs: BlobStore, { path, sizeBytesMax, onError }: BlobCachePlace): Promise<BlobStore> {
-  const { cachedBlobs } = await import('../../../adapters/cache/index.ts')
-  return cachedBlobs(blobs, { path, sizeBytesMax, onError })
-}
-
-function addressOf(form: RegExp, example: string): (text: string) => string {
-  return (text) => {
-    if (!form.test(text)) throw new InvalidArgumentError(`It must be an address: ${example}.`)
-    return text
-  }
-}
-
-function urlOf(address: string): URL {
-  if (URL.canParse(address)) return new URL(address)
-  throw new Error(`${JSON.stringify(withoutPassword(address))} is not an address; it must be like ${RECORDS_EXAMPLE}`)
-}
-
-function withoutPassword(address: string): string {
-  return address.replace(/^([a-z0-9]+:\/\/[^/:@]*):[^@]*@/, '$1@').replace(/\?.*$/s, '')
 }
 
 function sealingKeyOf({ sealingKeyFile }: StoragePlace): Uint8Array {

@@ -6,14 +6,15 @@ import type { StorageBackend } from '../../storage/backend.ts'
 import { refuseUnfinished } from '../../storage/maintenance-watch.ts'
 import { type FolderKind, MARKER_FILE } from '../../data-folder/data-folder.ts'
 import {
-  type BlobCachePlace,
   credentialsOf,
   damagedSharedBackend,
   isShared,
+  optionOf,
   sharedBackend,
   type StoragePlace,
   type StoredCredentials,
 } from './shared-storage.ts'
+import type { OpeningOptions } from './storage-address.ts'
 
 /* The one place in `src` that knows the adapters: the command has to bring a storage, as any other host does. */
 
@@ -53,7 +54,7 @@ export interface ServedStorage extends StoredCredentials {
 export async function servedStorage(
   where: StoragePlace,
   kind: StorageKind | undefined,
-  cache?: BlobCachePlace,
+  options: OpeningOptions = {},
 ): Promise<ServedStorage> {
   if (!isShared(where)) {
     const found = await storageOf(where.data, kind)
@@ -61,7 +62,7 @@ export async function servedStorage(
   }
   if (kind !== undefined)
     throw new Error('--storage is for a data folder; --records and --blobs say what to use instead')
-  const { backend, place } = await sharedBackend(where, cache)
+  const { backend, place } = await sharedBackend(where, options)
   return { backend, ...credentialsOf(where, backend.records), kind: 'shared', place }
 }
 
@@ -97,7 +98,7 @@ export async function withStorage(
   use: (backend: StorageBackend) => Promise<void>,
   onSalvaged?: (what: string) => void,
 ): Promise<void> {
-  if (!isShared(where)) return withExistingStorage(where.data, use, onSalvaged, where.dataOption)
+  if (!isShared(where)) return withExistingStorage(where.data, use, onSalvaged, optionOf(where, 'data'))
   const backend =
     onSalvaged === undefined ? (await sharedBackend(where)).backend : await damagedSharedBackend(where, onSalvaged)
   try {

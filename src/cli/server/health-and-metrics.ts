@@ -4,8 +4,9 @@ import { createMetrics } from '../../metrics/index.ts'
 import { loadPromClient } from '../../metrics/prom-client.ts'
 import type { ObjectService } from '../../service/object-service.ts'
 import type { ConnectionLimitHits } from './connection-options.ts'
+import type { Readiness } from './readiness.ts'
 
-/** For the command, and for load balancers: whether the process lives, and whether it accepts requests. */
+/** For load balancers: whether the process lives, and whether it can answer requests. */
 const LIVE_PATH = '/healthz/live'
 const READY_PATHS: ReadonlySet<string> = new Set(['/healthz', '/healthz/ready'])
 
@@ -13,11 +14,11 @@ const READY_PATHS: ReadonlySet<string> = new Set(['/healthz', '/healthz/ready'])
  * Answers requests for the health of the server, and passes all others on. It reveals nothing but the health, to
  * everybody.
  */
-export function withHealth(service: Pick<ObjectService, 'status'>, next: RequestListener): RequestListener {
+export function withHealth(readiness: Pick<Readiness, 'isReady'>, next: RequestListener): RequestListener {
   return (req, res) => {
     const [path] = (req.url ?? '/').split('?', 1)
     if (path === LIVE_PATH) answerHealth(res, true)
-    else if (READY_PATHS.has(path)) answerHealth(res, service.status().state === 'ready')
+    else if (READY_PATHS.has(path)) void readiness.isReady().then((isReady) => answerHealth(res, isReady))
     else next(req, res)
   }
 }
@@ -31,9 +32,13 @@ function answerHealth(res: ServerResponse, isWell: boolean): void {
  * The listener for operators: always health, and metrics if enabled, with the connection limits of the server for
  * requests. Throws if `prom-client` is not installed.
  */
-export function operationsListener(service: ObjectService, metricsOf?: ConnectionLimitHits): RequestListener {
+export function operationsListener(
+  service: ObjectService,
+  readiness: Pick<Readiness, 'isReady'>,
+  metricsOf?: ConnectionLimitHits,
+): RequestListener {
   return withHealth(
-    service,
+    readiness,
     metricsOf ? metricsListener(service, metricsOf) : (_req, res) => void res.writeHead(404).end(),
   )
 }

@@ -4,6 +4,7 @@ import type { ConnectionLimitHits } from './connection-options.ts'
 import { operationsListener } from './health-and-metrics.ts'
 import { boundedServer, listen } from './http-server.ts'
 import type { OperationsOptions } from './operations-options.ts'
+import type { Readiness } from './readiness.ts'
 
 /** The line that is printed about it. */
 export interface OperationsLine {
@@ -19,12 +20,13 @@ const LIMITS = { connectionsMax: 64, waitingPerAddressMax: 16, requestsPerAddres
 /** The listener for health and metrics, if enabled, once it accepts connections. */
 export async function startOperations(
   service: ObjectService,
+  readiness: Readiness,
   options: OperationsOptions,
   hits: ConnectionLimitHits,
 ): Promise<{ readonly server?: Server; readonly line: OperationsLine }> {
   const { health, metrics, metricsHost } = options
   if (health === undefined && metrics === undefined) return { line: {} }
-  const server = boundedServer(operationsListener(service, metrics === undefined ? undefined : hits), LIMITS)
+  const server = boundedServer(operationsListener(service, readiness, metrics === undefined ? undefined : hits), LIMITS)
   const port = [health, metrics].find((chosen) => typeof chosen === 'number') ?? OPERATIONS_PORT
   const url = await listen(server, { host: metricsHost, port })
   return {

@@ -32,6 +32,7 @@ import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
 import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
+import { Readiness } from './readiness.ts'
 import { tuneHeap } from './heap.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -39,8 +40,9 @@ import { registerFiles } from './serve-functions.ts'
 import type { SecretRecipientOptions } from './secret-recipients.ts'
 import { signalToStop } from '../common/signals.ts'
 import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
-import { keptTimesOf, schedulesOf, type UpkeepServeOptions } from './upkeep-options.ts'
-import type { BlobCachePlace, StoragePlace } from '../common/shared-storage.ts'
+import { keptTimesOf, upkeepSettingsOf, type UpkeepServeOptions } from './upkeep-options.ts'
+import type { StoragePlace } from '../common/shared-storage.ts'
+import type { BlobCachePlace } from '../common/storage-address.ts'
 import { openStorage, type ServedStorage, servedStorage, type StorageKind } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
@@ -79,7 +81,10 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   checkOperations(options, command)
   const stop = signalToStop()
   const logger = commandLogger(options.logLevel, options.logFormat)
-  const storage = await servedStorage(options, options.storage, blobCacheOf(options, logger))
+  const storage = await servedStorage(options, options.storage, {
+    cache: blobCacheOf(options, logger),
+    onWait: (note) => logger.warn?.({}, note),
+  })
   const { backend, credentials } = storage
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
@@ -107,10 +112,11 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     await registerFiles(auto, options.functionNetwork ?? [], { ...functionProcess, hasNetwork: true })
     await service.ready()
     const hits: ConnectionLimitHits = new Map()
-    const started = await startOperations(service, options, hits)
+    const readiness = new Readiness(service, backend, logger)
+    const started = await startOperations(service, readiness, options, hits)
     operations = started.server
     const server = boundedServer(
-      withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)),
+      withHealth(readiness, withHome(web, normalizePrefix(options.prefix), service.node)),
       connectionLimitsOf(options, logger, hits),
     )
     continueOnExpect(server, service)
@@ -201,7 +207,7 @@ function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknow
     bodyBytesPerSecondMin,
     limits: limitsOf(options),
     quota: quotaOf(options),
-    ...schedulesOf(options),
+    ...upkeepSettingsOf(options),
     requestRate: requestRateOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },

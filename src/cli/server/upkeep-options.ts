@@ -32,13 +32,13 @@ export function addUpkeep(command: Command): void {
     .addOption(
       new Option(
         '--collect-older-than <duration>',
-        'collections keep younger objects: 12h, 30d (default: 14d)',
+        'collections keep younger objects, unless a request says otherwise: 12h, 30d (default: 14d)',
       ).argParser(millisecondsOrNone),
     )
     .addOption(
       new Option(
         '--collect-undo-within <duration>',
-        'how long collected objects can be restored: 12h, 30d (default: 14d)',
+        'how long collected objects can be restored, unless a request says otherwise: 12h, 30d (default: 14d)',
       ).argParser(millisecondsOrNone),
     )
     .addOption(
@@ -111,15 +111,12 @@ export function keptTimesOf(
 }
 
 /** The options for the service: a server compacts by default, and collects only if it is told to. */
-export function schedulesOf(
+export function upkeepSettingsOf(
   options: UpkeepServeOptions,
 ): Pick<CommonServiceOptions<unknown>, 'collection' | 'compaction'> {
   const { collectEvery, collectOlderThan, collectUndoWithin, compactEvery = COMPACT_EVERY_MS, compactShare } = options
   return {
-    collection:
-      collectEvery === undefined
-        ? undefined
-        : { everyMs: collectEvery, olderThanMs: collectOlderThan, undoMs: collectUndoWithin },
+    collection: { everyMs: collectEvery, olderThanMs: collectOlderThan, undoMs: collectUndoWithin },
     compaction: compactEvery === 0 ? undefined : { everyMs: compactEvery, processorShare: compactShare },
   }
 }
@@ -133,13 +130,16 @@ function millisecondsOrNone(text: string): number {
 }
 
 function interval(text: string): number {
-  const ms = milliseconds(text)
-  if (ms > TIMER_MS_MAX) throw new InvalidArgumentError('It must be 24 days at most.')
-  return ms
+  return checkedInterval(milliseconds(text))
 }
 
 function intervalOrNone(text: string): number {
-  return text === '0' ? 0 : interval(text)
+  return checkedInterval(millisecondsOrNone(text))
+}
+
+function checkedInterval(ms: number): number {
+  if (ms > TIMER_MS_MAX) throw new InvalidArgumentError('It must be 24 days at most.')
+  return ms
 }
 
 function share(text: string): number {

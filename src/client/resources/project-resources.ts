@@ -88,7 +88,10 @@ export interface ProjectResources {
   readonly pins: RemotePins
   /** Collection of unreferenced objects, and compaction. */
   readonly upkeep: RemoteUpkeep
-  /** The usage of the project, its models and its versions. */
+  /**
+   * The usage of the project, its models and its versions. Throws `not_found` for a project that does not exist: one of
+   * which the server holds neither objects nor models.
+   */
   usage(options?: CallOptions): Promise<ProjectUsage>
   /** Models of the project. */
   readonly models: RemoteModels

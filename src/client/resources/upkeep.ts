@@ -38,7 +38,10 @@ export interface RemoteUpkeep {
    * objects.
    */
   collect(request?: CollectRequest & ProgressOptions<CollectionProgress>): Promise<CollectionReport>
-  /** Undo: condemned objects that were not freed are live again. Resolves to what it restored. */
+  /**
+   * Undo: condemned objects that were not freed are live again. Resolves to what it restored. Throws `not_found` for a
+   * project without objects.
+   */
   restoreCollected(options?: ProgressOptions<CollectionProgress>): Promise<ObjectAmount>
   /** The objects that no version and no pin leads to, in the order in which they are stored. */
   unreferenced(request?: UnreferencedFilter & CallOptions): Promise<Page<UnreferencedObject>>

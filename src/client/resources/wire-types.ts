@@ -203,6 +203,11 @@ export interface NewPin {
   readonly reason?: string | null
   /** From then on the pin keeps nothing; `null` for a pin without an end. */
   readonly endsAt?: string | null
+  /**
+   * How long the pin keeps the object, from its creation on by the clock of the server; instead of
+   * `endsAt`.
+   */
+  readonly lifetimeMs?: number
 }
 
 /** Keeps an object and everything below it. */
@@ -261,8 +266,8 @@ export interface RootUsage {
 }
 
 /**
- * What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are
- * those that no version and no pin leads to.
+ * What a project holds. Unreferenced objects are those that no version and no pin leads to. The
+ * storage also holds files of runs and records, which are not counted here.
  */
 export interface ProjectUsage {
   /** All objects of the project. */
@@ -271,6 +276,13 @@ export interface ProjectUsage {
   readonly jsonBytes: number
   /** Bytes of its packs in storage, compressed. */
   readonly storedBytes: number
+  /** Bytes of packs that a merge replaced, and that stay in storage for a day. */
+  readonly retiredBytes: number
+  /**
+   * Bytes of its plans in storage, which make downloads fast, with those that were replaced and stay for
+   * a day.
+   */
+  readonly planBytes: number
   /** Objects that no version and no pin leads to. */
   readonly unreferencedObjects: number
   /** Their bytes of JSON. */

@@ -8,6 +8,7 @@ import { readForm } from '../forms/form-body.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import { pageAnswer, type ProjectVisit, seeOther } from '../server/visit.ts'
 import { CollectionPage } from '../views/collection.tsx'
+import { ModelUsagePage } from '../views/model-usage.tsx'
 import type { PinValues, RefusedPin } from '../views/pins.tsx'
 import type { RefusedRetention, RetentionValues } from '../views/retention.tsx'
 import { undefinedIfNotFound } from '../views/run-rows.ts'
@@ -15,6 +16,7 @@ import { UsagePage } from '../views/usage.tsx'
 import { showModel } from './project.tsx'
 
 const MODELS_COUNTED_SHOWN = 1_000
+const VERSIONS_COUNTED_SHOWN = 50
 const DAY_MS = 86_400_000
 const DAYS_MAX = 36_500
 /** Refusals of a pin or a rule that the form shows; others are pages of their own. */
@@ -24,6 +26,7 @@ const REFUSALS: ReadonlySet<string> = new Set(['invalid_request', 'invalid_id', 
 export function keepingResources<H>(server: PageServer<H>): readonly Resource<H>[] {
   return [
     server.project('/usage', { GET: (visit) => showUsage(visit) }),
+    server.project('/models/:modelId/usage', { GET: showModelUsage }),
     server.project('/pins', { POST: addPin }),
     server.project('/pins/:pinId/remove', {
       POST: async ({ context, exchange: { params }, projectId, urls }) => {
@@ -38,7 +41,7 @@ export function keepingResources<H>(server: PageServer<H>): readonly Resource<H>
       '/collection',
       {
         GET: async ({ frame, projectId, context, exchange: { signal } }) => {
-          const report = await context.upkeepOf(projectId).collect({ dryRun: true, signal })
+          const report = await undefinedIfNotFound(context.upkeepOf(projectId).collect({ dryRun: true, signal }))
           return pageAnswer(<CollectionPage frame={frame} projectId={projectId} report={report} />)
         },
         POST: async ({ context, projectId, urls, exchange: { signal } }) => {
@@ -68,6 +71,27 @@ async function showUsage<H>(visit: ProjectVisit<H>, refused?: RefusedPin): Promi
   return pageAnswer(<UsagePage {...page} />, refused === undefined ? 200 : 422)
 }
 
+async function showModelUsage<H>(visit: ProjectVisit<H>): Promise<Answer> {
+  const { frame, projectId, project, context, exchange } = visit
+  const { params, query, signal } = exchange
+  const model = await project.models.get(params.modelId)
+  const before = query.get('before')
+  const { roots } = await context.usage(projectId, signal)
+  // Ids of versions sort by their age.
+  const counted = roots
+    .filter(({ groupId, id }) => groupId === model.id && (before === null || id < before))
+    .sort((a, b) => (a.id < b.id ? 1 : -1))
+  const shown = counted.slice(0, VERSIONS_COUNTED_SHOWN)
+  const versions = await Promise.all(
+    shown.map(async (usage) => ({
+      usage,
+      version: await undefinedIfNotFound(project.versions.get(model.id, usage.id)),
+    })),
+  )
+  const next = counted.length > shown.length ? shown.at(-1)?.id : undefined
+  return pageAnswer(<ModelUsagePage {...{ frame, projectId, model, versions, next }} />)
+}
+
 async function addPin<H>(visit: ProjectVisit<H>): Promise<Answer> {
   const { context, projectId, urls, exchange } = visit
   const entries = await readForm(exchange)
@@ -86,16 +110,12 @@ async function addPin<H>(visit: ProjectVisit<H>): Promise<Answer> {
       rootObjectId,
       name: name === '' ? null : name,
       reason: reason === '' ? null : reason,
-      endsAt: values.days === '' ? null : endAfter(values.days, context.clock.now()),
+      lifetimeMs: values.days === '' ? undefined : numberOf('The number of days', values.days, DAYS_MAX) * DAY_MS,
     })
     return seeOther(urls.usage(projectId))
   } catch (error) {
     return showUsage(visit, { values, problem: problemOf(error) })
   }
-}
-
-function endAfter(days: string, nowMs: number): string {
-  return new Date(nowMs + numberOf('The number of days', days, DAYS_MAX) * DAY_MS).toISOString()
 }
 
 async function changeRetention<H>(visit: ProjectVisit<H>): Promise<Answer> {

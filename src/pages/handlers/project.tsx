@@ -17,8 +17,9 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
   return [
     server.project('', {
       GET: async ({ frame, projectId, project, automation, mayWrite, exchange: { query } }) => {
+        const deleted = query.get('deleted') === 'true'
         const [models, automations, runs] = await Promise.all([
-          project.models.list({ limit: MODELS_SHOWN, ...cursorOf(query, 'models') }),
+          project.models.list({ limit: MODELS_SHOWN, deleted, ...cursorOf(query, 'models') }),
           project.automations.list({ limit: AUTOMATIONS_SHOWN, ...cursorOf(query, 'automations') }),
           project.runs.list({ limit: RUNS_SHOWN }),
         ])
@@ -37,6 +38,7 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
             frame={frame}
             projectId={projectId}
             models={listed}
+            showsDeleted={deleted}
             automations={automations}
             runs={await runRows(project, runs.items)}
             functions={automation.functions()}

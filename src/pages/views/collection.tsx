@@ -1,19 +1,30 @@
 import type { CollectionCause, CollectionReport, ObjectAmount } from '../../object/collection.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
-import { Empty, formatBytes, formatCount } from './parts.tsx'
+import { Empty, formatBytes, formatCount, formatPeriod } from './parts.tsx'
+import type { Urls } from './urls.ts'
 
 interface CollectionProps {
   readonly frame: Frame
   readonly projectId: string
-  /** What a collection would do now. */
+  /** What a collection would do now; `undefined` for a project without objects. */
+  readonly report: CollectionReport | undefined
+}
+
+interface ReportProps {
+  readonly urls: Urls
+  readonly projectId: string
   readonly report: CollectionReport
 }
 
 const CAUSE_WORDS: { readonly [C in CollectionCause]: string } = {
   neverReferenced: 'They were never part of a version or a pin',
   oldVersion: 'They were part of versions or pins that no longer exist',
-  replaced: 'They are copies that another pack also contains; a compaction frees them',
+}
+const SKIPPED_WORDS: { readonly [S in NonNullable<CollectionReport['skipped']>]: string } = {
+  noRoots: 'This project has neither a version nor a pin, so only objects that somebody chose are collected.',
+  damaged:
+    'A pack of this project cannot be read, so it is not collected. The operator of the server can find the damage with a check.',
 }
 const CAUSES = Object.keys(CAUSE_WORDS) as CollectionCause[]
 
@@ -28,28 +39,37 @@ export function CollectionPage({ frame, projectId, report }: CollectionProps): H
   return (
     <Page frame={frame} title="Collection" crumbs={crumbs}>
       <h1>Collection</h1>
-      <p class="lead">
-        A collection takes away objects that no version and no pin leads to and that are older than 14 days. They can be
-        restored for 14 days more; a later collection frees them for good.
-      </p>
-      {report.skipped === null ? (
-        <>
-          <Wanted report={report} />
-          <Actions urls={urls} projectId={projectId} report={report} />
-        </>
+      {report === undefined ? (
+        <Empty>This project holds no objects, so there is nothing to collect.</Empty>
       ) : (
-        <Empty>
-          {report.skipped === 'noRoots'
-            ? 'This project has neither a version nor a pin, so it is never collected.'
-            : 'A pack of this project cannot be read, so it is not collected. The operator of the server can find the damage with a check.'}
-        </Empty>
+        <Collection urls={urls} projectId={projectId} report={report} />
       )}
-      <Restorable urls={urls} projectId={projectId} report={report} />
     </Page>
   )
 }
 
-function Wanted({ report: { condemned, freed, young } }: Pick<CollectionProps, 'report'>): Html {
+function Collection(props: ReportProps): Html {
+  const { skipped, freed, replacedCopies, olderThanMs, undoMs } = props.report
+  return (
+    <>
+      <p class="lead">
+        A collection takes away objects that no version and no pin leads to and that are older than{' '}
+        {formatPeriod(olderThanMs)}. They can be restored for {formatPeriod(undoMs)}; a later collection frees them for
+        good.
+      </p>
+      {skipped === null ? null : <Empty>{SKIPPED_WORDS[skipped]}</Empty>}
+      {skipped === null || freed.objects + replacedCopies.objects > 0 ? (
+        <>
+          <Wanted {...props} />
+          <Actions {...props} />
+        </>
+      ) : null}
+      <Restorable {...props} />
+    </>
+  )
+}
+
+function Wanted({ report: { skipped, condemned, freed, replacedCopies, young } }: ReportProps): Html {
   return (
     <>
       <section aria-labelledby="now">
@@ -65,7 +85,16 @@ function Wanted({ report: { condemned, freed, young } }: Pick<CollectionProps, '
           ))}
           <dt>Frees for good</dt>
           <dd>{amountWords(freed)}</dd>
-          {young.objects === 0 ? null : (
+          {replacedCopies.objects === 0 ? null : (
+            <>
+              <dt>Drops replaced copies</dt>
+              <dd>
+                {amountWords(replacedCopies, 'copy', 'copies')}. An upload stored these objects again, so the objects
+                stay.
+              </dd>
+            </>
+          )}
+          {skipped !== null || young.objects === 0 ? null : (
             <>
               <dt>Too young</dt>
               <dd>{amountWords(young)}</dd>
@@ -77,12 +106,9 @@ function Wanted({ report: { condemned, freed, young } }: Pick<CollectionProps, '
   )
 }
 
-function Actions({
-  urls,
-  projectId,
-  report: { condemned, freed },
-}: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html {
-  if (condemned.objects + freed.objects === 0) return <Empty>There is nothing to collect.</Empty>
+function Actions({ urls, projectId, report: { condemned, freed, replacedCopies, undoMs } }: ReportProps): Html {
+  if (condemned.objects + freed.objects + replacedCopies.objects === 0)
+    return <Empty>There is nothing to collect.</Empty>
   return (
     <div class="actions">
       <details class="confirm">
@@ -90,7 +116,7 @@ function Actions({
         <form method="post" action={urls.collection(projectId)}>
           <p>
             {freed.objects === 0
-              ? 'Everything that it takes away can be restored for 14 days.'
+              ? `Everything that it takes away can be restored for ${formatPeriod(undoMs)}.`
               : `${formatCount(freed.objects, 'object')} cannot be restored afterwards.`}
           </p>
           <button type="submit" class="danger">
@@ -102,11 +128,7 @@ function Actions({
   )
 }
 
-function Restorable({
-  urls,
-  projectId,
-  report: { restorable, freed },
-}: Pick<CollectionProps, 'projectId' | 'report'> & { readonly urls: Frame['urls'] }): Html | null {
+function Restorable({ urls, projectId, report: { restorable, freed } }: ReportProps): Html | null {
   if (restorable.objects + freed.objects === 0) return null
   return (
     <section aria-labelledby="undo">
@@ -127,6 +149,10 @@ function Restorable({
   )
 }
 
-function amountWords({ objects, jsonBytes }: Pick<ObjectAmount, 'objects' | 'jsonBytes'>): string {
-  return objects === 0 ? 'nothing' : `${formatCount(objects, 'object')}, ${formatBytes(jsonBytes)} of JSON`
+function amountWords(
+  { objects, jsonBytes }: Pick<ObjectAmount, 'objects' | 'jsonBytes'>,
+  one = 'object',
+  many?: string,
+): string {
+  return objects === 0 ? 'nothing' : `${formatCount(objects, one, many)}, ${formatBytes(jsonBytes)} of JSON`
 }

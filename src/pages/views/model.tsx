@@ -3,6 +3,7 @@ import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { formatCount, Empty, Next, Time } from './parts.tsx'
 import { type RefusedRetention, Retention } from './retention.tsx'
+import { deletedQuery } from './urls.ts'
 
 interface ModelProps {
   readonly frame: Frame
@@ -31,7 +32,8 @@ export function ModelPage(props: ModelProps): Html {
       </h1>
       <p class="lead">
         {formatCount(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
-        <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>
+        <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>{' '}
+        <a href={urls.modelUsage(projectId, model.id)}>Storage by version</a>
       </p>
       {model.deletedAt === null ? null : (
         <p>
@@ -67,10 +69,6 @@ export function ModelPage(props: ModelProps): Html {
       <ModelActions {...props} />
     </Page>
   )
-}
-
-function deletedQuery(isShown: boolean): { readonly deleted?: string } {
-  return isShown ? { deleted: 'true' } : {}
 }
 
 function ModelActions({ frame: { urls }, projectId, model: { id, deletedAt }, mayWrite }: ModelProps): Html | null {

@@ -74,6 +74,19 @@ export function formatDuration(fromIso: string, toIso: string): string {
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
+const PERIODS: readonly (readonly [ms: number, unit: string])[] = [
+  [86_400_000, 'day'],
+  [3_600_000, 'hour'],
+  [60_000, 'minute'],
+  [1_000, 'second'],
+]
+
+/** A period in the largest unit of which it is a multiple, such as "14 days" or "90 minutes". */
+export function formatPeriod(ms: number): string {
+  const [unitMs, unit] = PERIODS.find(([one]) => ms % one === 0) ?? PERIODS[PERIODS.length - 1]
+  return formatCount(ms / unitMs, unit)
+}
+
 /** The model of an automation or a run, in a list of facts. */
 export function ModelFact(props: {
   readonly urls: Urls

@@ -4,6 +4,7 @@ import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { formatCount, Empty, Next, Time } from './parts.tsx'
 import { RunRows } from './runs.tsx'
+import { deletedQuery } from './urls.ts'
 
 export interface ModelRow {
   readonly model: Model
@@ -14,6 +15,8 @@ interface ProjectProps {
   readonly frame: Frame
   readonly projectId: string
   readonly models: Part<ModelRow>
+  /** Whether deleted models are in the list. */
+  readonly showsDeleted: boolean
   readonly automations: Part<Automation>
   readonly runs: readonly RunRow[]
   readonly functions: readonly FunctionInfo[]
@@ -61,34 +64,68 @@ export function ProjectPage(props: ProjectProps): Html {
   )
 }
 
-function Models({ frame: { urls }, projectId, models }: ProjectProps): Html {
-  if (models.items.length === 0) return <Empty>There is no model yet.</Empty>
+function Models(props: ProjectProps): Html {
+  const { frame, projectId, models, showsDeleted } = props
+  const { urls } = frame
   return (
     <>
-      <ul class="rows">
-        {models.items.map(({ model, latest }) => (
-          <li>
-            <a class="main" href={urls.model(projectId, model.id)}>
-              <bdi>{model.name}</bdi>
-            </a>
-            <span class="quiet">{formatCount(model.versionCount, 'version')}</span>
-            {latest === undefined ? null : (
-              <span class="detail">
-                Latest: <VersionText version={latest} />
-              </span>
-            )}
-          </li>
-        ))}
-      </ul>
+      {models.items.length === 0 ? (
+        <Empty>There are no models to show.</Empty>
+      ) : (
+        <ul class="rows">
+          {models.items.map((row) => (
+            <ModelItem {...props} row={row} />
+          ))}
+        </ul>
+      )}
       <Next
         href={
           models.cursor === null
             ? undefined
-            : `${urls.project(projectId)}?${new URLSearchParams({ models: models.cursor }).toString()}`
+            : urls.project(projectId, { models: models.cursor, ...deletedQuery(showsDeleted) })
         }
         what="models"
       />
+      <p class="next">
+        <a href={urls.project(projectId, deletedQuery(!showsDeleted))}>
+          {showsDeleted ? 'Hide deleted models' : 'Show deleted models'}
+        </a>
+      </p>
     </>
+  )
+}
+
+function ModelItem({
+  frame: { urls },
+  projectId,
+  mayWrite,
+  row: { model, latest },
+}: ProjectProps & { readonly row: ModelRow }): Html {
+  const { id, name, versionCount, deletedAt } = model
+  return (
+    <li>
+      <a class="main" href={urls.model(projectId, id)}>
+        <bdi>{name}</bdi>
+      </a>
+      <span class="quiet">{formatCount(versionCount, 'version')}</span>
+      {latest === undefined ? null : (
+        <span class="detail">
+          Latest: <VersionText version={latest} />
+        </span>
+      )}
+      {deletedAt === null ? null : (
+        <span class="detail">
+          Deleted <Time at={deletedAt} />.
+        </span>
+      )}
+      {deletedAt === null || !mayWrite ? null : (
+        <form method="post" action={urls.modelAction(projectId, id, 'restore')}>
+          <button type="submit" class="second">
+            Restore<span class="hidden">: {name}</span>
+          </button>
+        </form>
+      )}
+    </li>
   )
 }
 
@@ -144,11 +181,7 @@ function Automations({ frame: { urls }, projectId, automations, models, function
         ))}
       </ul>
       <Next
-        href={
-          automations.cursor === null
-            ? undefined
-            : `${urls.project(projectId)}?${new URLSearchParams({ automations: automations.cursor }).toString()}`
-        }
+        href={automations.cursor === null ? undefined : urls.project(projectId, { automations: automations.cursor })}
         what="automations"
       />
     </>

@@ -54,12 +54,16 @@ export class Urls {
     return `${this.home}/projects`
   }
 
-  project(projectId: string): string {
-    return `${this.openProject}/${encodeURIComponent(projectId)}`
+  project(projectId: string, query: Query = {}): string {
+    return `${this.openProject}/${encodeURIComponent(projectId)}${search(query)}`
   }
 
   model(projectId: string, modelId: string, query: Query = {}): string {
     return `${this.project(projectId)}/models/${encodeURIComponent(modelId)}${search(query)}`
+  }
+
+  modelUsage(projectId: string, modelId: string, query: Query = {}): string {
+    return `${this.model(projectId, modelId)}/usage${search(query)}`
   }
 
   usage(projectId: string): string {
@@ -129,6 +133,11 @@ export class Urls {
   isPage(text: string): boolean {
     return (text === this.home || text.startsWith(`${this.home}/`)) && PRINTABLE.test(text)
   }
+}
+
+/** Whether deleted things are in a list too, as a part of its query. */
+export function deletedQuery(isShown: boolean): { readonly deleted?: string } {
+  return isShown ? { deleted: 'true' } : {}
 }
 
 function search(query: Query): string {

@@ -26,15 +26,16 @@ export function UsagePage({ frame, projectId, usage, models, pins, refused, mayW
     <Page frame={frame} title="Storage" crumbs={crumbs}>
       <h1>Storage</h1>
       <p class="lead">
-        {formatCount(usage.objects, 'object')}, {formatBytes(usage.jsonBytes)} of JSON, {formatBytes(usage.storedBytes)}{' '}
-        on disk. {formatCount(usage.unreferencedObjects, 'object')} ({formatBytes(usage.unreferencedJsonBytes)}) that no
-        version and no pin leads to.
+        {formatCount(usage.objects, 'object')}, {formatBytes(usage.jsonBytes)} of JSON.{' '}
+        {formatCount(usage.unreferencedObjects, 'object')} ({formatBytes(usage.unreferencedJsonBytes)}) that no version
+        and no pin leads to.
       </p>
       {mayWrite ? (
         <p>
-          <a href={urls.collection(projectId)}>Show collectable objects</a>
+          <a href={urls.collection(projectId)}>Collection of objects</a>
         </p>
       ) : null}
+      <OnDisk usage={usage} />
       <section aria-labelledby="models">
         <h2 id="models">Models</h2>
         <p class="quiet">Deleted models and versions count as long as they can be restored.</p>
@@ -47,7 +48,10 @@ export function UsagePage({ frame, projectId, usage, models, pins, refused, mayW
                 <a class="main" href={urls.model(projectId, groupId)}>
                   <bdi>{models.get(groupId)?.name ?? groupId}</bdi>
                 </a>
-                <span class="quiet">{formatCount(roots, 'version')}</span>
+                <a href={urls.modelUsage(projectId, groupId)}>
+                  {formatCount(roots, 'version')}
+                  <span class="hidden"> of {models.get(groupId)?.name ?? groupId}: storage</span>
+                </a>
                 <Share share={share} />
               </li>
             ))}
@@ -59,7 +63,29 @@ export function UsagePage({ frame, projectId, usage, models, pins, refused, mayW
   )
 }
 
-function Share({ share: { objects, jsonBytes, ownObjects, ownJsonBytes } }: { readonly share: UsageShare }): Html {
+function OnDisk({ usage: { storedBytes, retiredBytes, planBytes } }: Pick<UsageProps, 'usage'>): Html {
+  return (
+    <section aria-labelledby="disk">
+      <h2 id="disk">On disk</h2>
+      <dl class="facts">
+        <dt>Packs</dt>
+        <dd>{formatBytes(storedBytes)}: the objects, compressed</dd>
+        <dt>Replaced packs</dt>
+        <dd>{formatBytes(retiredBytes)}: they stay for a day after the merge that replaced them</dd>
+        <dt>Plans</dt>
+        <dd>{formatBytes(planBytes)}: they make downloads fast; the server makes and removes them</dd>
+      </dl>
+      <p class="quiet">Records and the files of runs are not counted.</p>
+    </section>
+  )
+}
+
+/** The size of something, and what a deletion of it could free. */
+export function Share({
+  share: { objects, jsonBytes, ownObjects, ownJsonBytes },
+}: {
+  readonly share: UsageShare
+}): Html {
   return (
     <span class="detail">
       {formatCount(objects, 'object')}, {formatBytes(jsonBytes)}; only here: {formatCount(ownObjects, 'object')},{' '}

@@ -25,7 +25,6 @@ export class CauseTally {
   readonly #byCause: Readonly<Record<CollectionCause, Tally>> = {
     neverReferenced: new Tally(),
     oldVersion: new Tally(),
-    replaced: new Tally(),
   }
 
   add(cause: CollectionCause, lines: PackLines, ordinal: number): void {
@@ -33,12 +32,8 @@ export class CauseTally {
   }
 
   get amount(): CollectedAmount {
-    const { neverReferenced, oldVersion, replaced } = this.#byCause
-    const byCause = {
-      neverReferenced: neverReferenced.amount,
-      oldVersion: oldVersion.amount,
-      replaced: replaced.amount,
-    }
+    const { neverReferenced, oldVersion } = this.#byCause
+    const byCause = { neverReferenced: neverReferenced.amount, oldVersion: oldVersion.amount }
     return { ...sumOf(Object.values(byCause)), byCause }
   }
 }

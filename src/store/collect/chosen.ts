@@ -12,8 +12,8 @@ import type { CollectParts } from './parts.ts'
 import { lookedUp, membersOf, packsOf } from './project-packs.ts'
 import { Sweep, type Tallies } from './sweep.ts'
 
-/** Ids that a report names. */
-const KEPT_IDS_MAX = 100
+/** Ids of each kind that a report names. */
+const TOLD_IDS_MAX = 100
 
 interface Choice {
   readonly ids: readonly string[]
@@ -49,12 +49,14 @@ export async function collectChosen(
     const stays = [...found].filter(
       ([, { sequence, ordinal, state }]) => state === 'live' && kept.get(sequence)?.has(ordinal) === true,
     )
+    const missing = [...new Set(ids)].filter((id) => !found.has(id))
     const { objects, jsonBytes, storedBytes } = tallies.condemned.amount
     return {
       condemned: { objects, jsonBytes, storedBytes },
-      keptIds: stays.slice(0, KEPT_IDS_MAX).map(([id]) => id),
+      keptIds: stays.slice(0, TOLD_IDS_MAX).map(([id]) => id),
       kept: stays.length,
-      missing: new Set(ids).size - found.size,
+      missingIds: missing.slice(0, TOLD_IDS_MAX),
+      missing: missing.length,
     }
   } finally {
     memory.release()

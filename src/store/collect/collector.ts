@@ -3,8 +3,8 @@ import { pauseBeforeRetry } from '../../async/backoff.ts'
 import { StowageError } from '../../errors.ts'
 import type {
   ChosenReport,
+  CollectionCounts,
   CollectionProgress,
-  CollectionReport,
   CollectOptions,
   GraphCollector,
   ObjectAmount,
@@ -42,10 +42,10 @@ export class PackCollector implements GraphCollector {
     this.#unreferenced = new UnreferencedLists(parts)
   }
 
-  collect(projectId: string, readRoots: ReadRoots, options: CollectOptions): Promise<CollectionReport | undefined> {
+  collect(projectId: string, readRoots: ReadRoots, options: CollectOptions): Promise<CollectionCounts | undefined> {
     const tallies = new Tallies()
     return this.#whileLayoutStands(projectId, options.signal, async (project, signal) => {
-      tallies.beginAgain()
+      tallies.beginAgain({ dryRun: options.dryRun ?? false })
       return this.#collect(project, readRoots, { ...options, signal }, tallies)
     })
   }
@@ -58,6 +58,7 @@ export class PackCollector implements GraphCollector {
   ): Promise<ChosenReport | undefined> {
     const tallies = new Tallies()
     return this.#whileLayoutStands(projectId, options.signal, async (project, signal) => {
+      tallies.beginAgain({ dryRun: options.dryRun ?? false })
       const { number: epoch } = await this.#parts.epochs.current()
       const roots = await readRoots()
       const aging = { epoch, olderThanEpochs: atLeastOne(options.olderThanEpochs) }
@@ -65,12 +66,13 @@ export class PackCollector implements GraphCollector {
     })
   }
 
-  async restore(projectId: string, options: Pick<CollectOptions, 'signal' | 'onProgress'>): Promise<ObjectAmount> {
-    const none = { objects: 0, jsonBytes: 0, storedBytes: 0 }
-    const restored = await this.#whileLayoutStands(projectId, options.signal, (project, signal) =>
+  restore(
+    projectId: string,
+    options: Pick<CollectOptions, 'signal' | 'onProgress'>,
+  ): Promise<ObjectAmount | undefined> {
+    return this.#whileLayoutStands(projectId, options.signal, (project, signal) =>
       restoreCondemned(this.#parts, project, { ...options, signal }),
     )
-    return restored ?? none
   }
 
   unreferenced(
@@ -117,7 +119,7 @@ export class PackCollector implements GraphCollector {
     readRoots: ReadRoots,
     options: CollectOptions,
     tallies: Tallies,
-  ): Promise<CollectionReport> {
+  ): Promise<CollectionCounts> {
     const { epochs } = this.#parts
     const { signal, dryRun = false, onProgress } = options
     const { number: epoch } = await epochs.current()
@@ -141,6 +143,7 @@ export class PackCollector implements GraphCollector {
       young: tallies.young.amount,
       condemned: tallies.condemned.amount,
       freed: tallies.freed.amount,
+      replacedCopies: tallies.replacedCopies.amount,
       restorable: tallies.restorable.amount,
       revived: tallies.revived.amount,
     }

@@ -33,14 +33,22 @@ const STRETCH = 4_096
 
 /** What a collection counts: its deeds through all attempts, and what it finds in the last one. */
 export class Tallies {
-  readonly condemned: CauseTally = new CauseTally()
-  readonly freed: CauseTally = new CauseTally()
-  readonly revived: Tally = new Tally()
+  condemned: CauseTally = new CauseTally()
+  freed: CauseTally = new CauseTally()
+  replacedCopies: Tally = new Tally()
+  revived: Tally = new Tally()
   held: Tally = new Tally()
   young: Tally = new Tally()
   restorable: Tally = new Tally()
 
-  beginAgain(): void {
+  /** Before each attempt. The deeds of a dry run are not done, so its next attempt finds them again. */
+  beginAgain({ dryRun }: { readonly dryRun: boolean }): void {
+    if (dryRun) {
+      this.condemned = new CauseTally()
+      this.freed = new CauseTally()
+      this.replacedCopies = new Tally()
+      this.revived = new Tally()
+    }
     this.held = new Tally()
     this.young = new Tally()
     this.restorable = new Tally()
@@ -240,11 +248,11 @@ export class Sweep {
     return changeInPacks(this.#parts, this.#project, objects, { terms, signal: this.#terms.signal }, decide)
   }
 
-  /** Lines in doubt that another pack holds, and that this collection settles. */
+  /** Copies in doubt of objects that another pack holds, as far as this collection settles them. */
   #countReplaced({ pack, lines, replaced }: SortedPack, after: PackRecord): void {
     for (const ordinal of membersOf(replaced)) {
       if (pack.record.condemned?.has(ordinal) === true && after.condemned?.has(ordinal) !== true)
-        this.#tallies.freed.add('replaced', lines, ordinal)
+        this.#tallies.replacedCopies.add(lines, ordinal)
     }
   }
 

@@ -1,12 +1,9 @@
-import { crc32 } from 'node:zlib'
 import type { Environment } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
-import { corrupt } from '../bytes/byte-codec.ts'
 import { inBatches } from '../closure/graph-selection.ts'
-import type { PackBuilder } from '../pack/pack-builder.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import { segmentsOf } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
@@ -32,6 +29,8 @@ export interface MovedBatch extends ObjectBatch {
   readonly textCrc32: Uint32Array
   readonly beginsPart: boolean
   readonly blockBytes: number
+  /** Equal numbers of neighbours say that they are probably versions of one object. */
+  readonly signs?: Uint32Array
 }
 
 interface Reading {
@@ -175,29 +174,4 @@ function rowStart(ends: Uint32Array, row: number): number {
 
 function rowLength(ends: Uint32Array, row: number): number {
   return ends[row] - rowStart(ends, row)
-}
-
-/** Adds every object to the pack; each comes once. */
-export class MovedAdmission {
-  readonly memoryBytes = 0
-
-  async admit(batch: MovedBatch, builder: PackBuilder): Promise<void> {
-    if (batch.beginsPart) builder.beginBlocksOf(batch.blockBytes)
-    for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++]) {
-      const textStart = start + batch.idBytes[index] + 1
-      const textEnd = start + batch.lineBytes[index] - 1
-      if (crc32(batch.lines.subarray(textStart, textEnd)) !== batch.textCrc32[index])
-        throw corrupt(`the text of object ${idText(batch, start, index)} does not match its CRC-32`)
-      const more = builder.add(batch, index, start, batch.textCrc32[index])
-      if (more !== undefined) await more
-    }
-  }
-}
-
-function idText(batch: MovedBatch, start: number, index: number): string {
-  return JSON.stringify(
-    Buffer.from(batch.lines.subarray(start, start + batch.idBytes[index]))
-      .toString('utf8')
-      .slice(0, 64),
-  )
 }

@@ -25,10 +25,14 @@ export interface PlanUpkeepParts {
 }
 
 /** A stored plan. */
-interface StoredPlan {
+interface PlanEntry {
   readonly key: Uint8Array
   readonly value: Uint8Array
   readonly record: PlanRecord
+}
+
+/** The same with the name of what it is a plan of. */
+interface StoredPlan extends PlanEntry {
   readonly rootId: string
   readonly variant: string
 }
@@ -64,12 +68,18 @@ export class PlanUpkeep {
     const planned = new Set(outdated.filter(({ variant }) => variant === '').map(({ rootId }) => rootId))
     const roots = await newestFirst(records, project, await readRoots(), signal)
     const newest = new Set(newestOfGroups(roots))
+    for (const { root } of newest)
+      if (planned.has(root.rootObjectId)) await replan(projectId, root.rootObjectId, signal).catch(onlyIfDamaged)
     let bytesLeft = retired.activeBytes * OLDER_PLANS_SHARE
-    for (const held of [...newest, ...roots.filter((root) => !newest.has(root))]) {
-      const { rootObjectId } = held.root
-      if (!planned.has(rootObjectId) || bytesLeft < 0) continue
-      await replan(projectId, rootObjectId, signal).catch(onlyIfDamaged)
-      if (!newest.has(held)) bytesLeft -= await this.#planBytes(project, rootObjectId)
+    for (const { root } of roots.filter((held) => !newest.has(held))) {
+      if (planned.has(root.rootObjectId)) await replan(projectId, root.rootObjectId, signal).catch(onlyIfDamaged)
+      const plan = await this.#storedPlan(project, root.rootObjectId)
+      if (plan === undefined) continue
+      bytesLeft -= plan.record.planBytes
+      if (bytesLeft >= 0) continue
+      // It shows only now how large the plan is.
+      await this.#drop(projectId, plan)
+      break
     }
     for (const plan of outdated) await this.#drop(projectId, plan)
   }
@@ -134,14 +144,14 @@ export class PlanUpkeep {
     return [...tables.packs, ...(tables.closure?.packs ?? [])].some(({ sequence }) => sequences.has(sequence))
   }
 
-  async #planBytes({ projectId, generation }: ProjectView, rootId: string): Promise<number> {
+  async #storedPlan({ projectId, generation }: ProjectView, rootId: string): Promise<PlanEntry | undefined> {
     const key = planKey(projectId, generation, rootId, '')
     const [value] = await this.#parts.records.getMany([key])
-    return value === undefined ? 0 : decodePlanRecord(key, value).planBytes
+    return value === undefined ? undefined : { key, value, record: decodePlanRecord(key, value) }
   }
 
   /** Unless it was made anew meanwhile. Answers that are sent by it read on: its blob stays for a day. */
-  async #drop(projectId: string, { key, value, record }: StoredPlan): Promise<void> {
+  async #drop(projectId: string, { key, value, record }: PlanEntry): Promise<void> {
     const mark = condemnedBlobKey(projectId, planBlobName(projectId, record.planId))
     const epoch = await this.#parts.epoch()
     await this.#parts.records.commit({

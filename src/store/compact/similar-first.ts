@@ -135,6 +135,7 @@ class Window {
     const [lineBytes, textCrc32] = [new Uint32Array(count), new Uint32Array(count)]
     const [referenceEnds, claimEnds] = [new Uint32Array(count), new Uint32Array(count)]
     const idBytes = new Uint16Array(count)
+    const signs = Uint32Array.from(numbers, (number) => this.#signs[number])
     let nameBytes = 0
     for (const [to, number] of numbers.entries()) {
       const { batch, index, lineStart } = this.#at(number)
@@ -164,6 +165,7 @@ class Window {
       claimEnds,
       beginsPart,
       blockBytes: this.#batches[0].blockBytes,
+      signs,
     }
   }
 }

@@ -6,7 +6,8 @@ import type { SegmentReader } from '../pack/segment-reader.ts'
 import { storePack } from '../pack/store-pack.ts'
 import { packBlobName } from '../records/keys.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
-import { MovedAdmission, type MovedBatch, movedBatches } from './moved-batches.ts'
+import { MovedAdmission } from './moved-admission.ts'
+import { type MovedBatch, movedBatches } from './moved-batches.ts'
 import type { MergedOrder } from './order.ts'
 import { similarFirst, type SortingParts } from './similar-first.ts'
 import type { Pace } from './pace.ts'
@@ -40,7 +41,7 @@ export async function writeMerged(
 ): Promise<WrittenPack> {
   const { blobs, deflate, environment, memory, pace } = writing
   await memory.hold(MERGE_BASE_BYTES)
-  const admission = new MovedAdmission()
+  const admission = new MovedAdmission(environment)
   const writer = new PackWriter<MovedBatch>(header, {
     deflate,
     admission,

@@ -4,7 +4,8 @@ import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { abortable } from '../../async/abort.ts'
 import type { QuotaReservation } from './quotas.ts'
-import { PackBuilder } from '../pack/pack-builder.ts'
+import { encodeDeltaBlock } from '../pack/delta-block.ts'
+import { type ClosedBlock, PackBuilder } from '../pack/pack-builder.ts'
 import { encodeHeader, encodeTables, type PackHeader, type PackTables } from '../pack/pack-format.ts'
 import { deflateTables } from '../pack/stored-tables.ts'
 
@@ -32,6 +33,12 @@ export interface PackWriterParts<Batch extends ObjectBatch> {
   readonly deflatesTables?: boolean
 }
 
+/** A block that is being compressed, or is already; of a delta block only the delta. */
+interface BlockInFlight {
+  readonly block: ClosedBlock
+  readonly deflated: Promise<Uint8Array> | Uint8Array
+}
+
 /** Turns batches of objects into the bytes of a pack, compressing blocks beside the main thread. */
 export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   readonly #header: PackHeader
@@ -41,7 +48,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   readonly #tablesMemory: MemoryPart
   readonly #builder: PackBuilder
   readonly #deflatesTables: boolean
-  readonly #inFlight: (Promise<Uint8Array> | Uint8Array)[] = []
+  readonly #inFlight: BlockInFlight[] = []
   #output: Uint8Array[] = []
   #outputBytes = 0
   #packBytes = 0
@@ -113,21 +120,26 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   #startCompressing(): void {
     for (const block of this.#builder.takeClosed()) {
       if ('stored' in block) {
-        this.#inFlight.push(block.stored)
+        this.#inFlight.push({ block, deflated: block.stored })
         continue
       }
-      const stored = this.#deflate.deflate(block.raw)
+      const deflated = this.#deflate.deflate('delta' in block ? block.delta : block.raw)
       // The error is thrown where the result is awaited; until then it must not count as unhandled.
-      stored.catch(() => undefined)
-      this.#inFlight.push(stored)
+      deflated.catch(() => undefined)
+      this.#inFlight.push({ block, deflated })
     }
   }
 
   /** Waits until at most `remaining` blocks are in flight, and yields buffers that are large enough to write. */
   async *#place(remaining: number): AsyncGenerator<Uint8Array> {
     while (this.#inFlight.length > remaining) {
-      const next = this.#inFlight.shift() as Promise<Uint8Array> | Uint8Array
-      const stored = next instanceof Promise ? await next : next
+      const { block, deflated: next } = this.#inFlight.shift() as BlockInFlight
+      const deflated = next instanceof Promise ? await next : next
+      // The block that holds the base was placed before.
+      const stored =
+        'delta' in block
+          ? encodeDeltaBlock(this.#builder.lineOf(block.baseOrdinal), block.delta.length, deflated)
+          : deflated
       this.#builder.placed(stored, this.#packBytes)
       this.#emit(stored)
       if (this.#outputBytes >= OUTPUT_BYTES) yield this.#takeOutput()

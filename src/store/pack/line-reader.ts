@@ -1,6 +1,7 @@
 import { inflateBeginning } from '../../compression/inflate.ts'
 import type { BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
+import { isDeltaBlock } from './delta-block.ts'
 import { type PlacedLines, takeLines } from './placed-lines.ts'
 import { readSource } from './read-source.ts'
 import { nameOf, type PlacedSegment } from './segment.ts'
@@ -36,6 +37,7 @@ export class LineReader {
     const into = scratch.subarray(0, storedBytes)
     const stored = await readSource(this.#blobs, segment.source, segment.start, segment.end, { signal, into })
     this.#scratch = scratch
+    if (isDeltaBlock(stored)) return this.#readLarge(segment, signal)
     return this.#smallLines(segment, stored)
   }
 

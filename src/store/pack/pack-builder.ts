@@ -2,16 +2,17 @@ import { crc32 } from 'node:zlib'
 import type { Environment } from '../../environment.ts'
 import { BLOCK_BYTES, fitsBlock } from '../../blocks/ready-blocks.ts'
 import type { ObjectBatch, ReadyBlock } from '../../object/batch.ts'
-import { crc32Combine } from '../../compression/crc32-combine.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { Uint32List } from '../bytes/growable.ts'
-import { CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from './pack-format.ts'
+import type { BaseLine } from './delta-block.ts'
+import { DirectoryBuilder } from './directory-builder.ts'
+import { crc32OfLine } from './line-checksum.ts'
+import { CODEC_DELTA, CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from './pack-format.ts'
 
 /** A received block of fewer raw bytes is compressed anew, with its neighbours: small blocks cost every download. */
 const ADOPTED_BYTES_MIN: number = BLOCK_BYTES / 2
 const UNDEFINED_ORDINAL = 0xffffffff
-const LINE_END = Buffer.from('\n')
 /**
  * Names that are taken between two looks at the clock. The first touch of fresh memory costs far more than the work on
  * it.
@@ -20,8 +21,11 @@ const NAMES_AT_ONCE = 512
 /** An object that mentions more is taken in turns. */
 const NAMES_IN_ONE_TURN_MAX = 4_096
 
-/** A block that no object is added to any more: raw, or compressed already. */
-export type ClosedBlock = { readonly raw: Uint8Array } | { readonly stored: Uint8Array }
+/** A block that no object is added to any more: raw, compressed already, or a delta on the line of another object. */
+export type ClosedBlock =
+  | { readonly raw: Uint8Array }
+  | { readonly stored: Uint8Array }
+  | { readonly delta: Uint8Array; readonly baseOrdinal: number }
 
 /** The place of a block in a batch. */
 export interface BlockPlace {
@@ -46,16 +50,7 @@ export class PackBuilder {
   readonly #textCrc32 = new Uint32List()
   readonly #references = { ends: new Uint32List(), targets: new Uint32List() }
   readonly #claims = { ends: new Uint32List(), targets: new Uint32List() }
-  readonly #directory = {
-    codecs: new Uint32List(),
-    offsets: new Uint32List(),
-    storedBytes: new Uint32List(),
-    rawBytes: new Uint32List(),
-    objectEnds: new Uint32List(),
-    idBytes: new Uint32List(),
-    rawCrc32: new Uint32List(),
-    storedCrc32: new Uint32List(),
-  }
+  readonly #directory = new DirectoryBuilder()
   #blockBytes = BLOCK_BYTES
   #open = Buffer.allocUnsafe(BLOCK_BYTES)
   #openBytes = 0
@@ -83,7 +78,7 @@ export class PackBuilder {
       this.#textCrc32,
       this.#references.targets,
       this.#claims.targets,
-      ...Object.values(this.#directory),
+      this.#directory,
     ]
     return this.#symbols.memoryBytes + lists.reduce((sum, list) => sum + list.memoryBytes, 0)
   }
@@ -114,9 +109,7 @@ export class PackBuilder {
     const idBytes = batch.idBytes[index]
     const lineBytes = batch.lineBytes[index]
     if (!fitsBlock(this.#openBytes, lineBytes, this.#blockBytes)) this.closeBlock()
-    const symbol = this.#intern(batch.lines, start, start + idBytes)
-    this.#ordinalOfSymbol.set(symbol, this.objects)
-    this.#beginRow(symbol, lineBytes, textCrc32)
+    this.#beginObject(batch, index, start, textCrc32)
     this.#append(batch.lines, start, lineBytes, idBytes)
     if (this.#openBytes >= this.#blockBytes) {
       // A block of its own: the checksum of a long text is not computed twice.
@@ -144,6 +137,31 @@ export class PackBuilder {
     }
     this.#endBlock(block, { objectEnd: firstOrdinal + block.count, idBytes })
     return true
+  }
+
+  /** As `add`, for an object whose line is stored as a delta on that of an object of this pack. */
+  addDelta(
+    batch: ObjectBatch,
+    index: number,
+    start: number,
+    {
+      textCrc32,
+      delta,
+      baseOrdinal,
+    }: { readonly textCrc32: number; readonly delta: Uint8Array; readonly baseOrdinal: number },
+  ): Promise<void> | undefined {
+    this.closeBlock()
+    const idBytes = batch.idBytes[index]
+    const lineBytes = batch.lineBytes[index]
+    this.#beginObject(batch, index, start, textCrc32)
+    const rawCrc32 = crc32OfLine(batch.lines, { start, idBytes, lineBytes, textCrc32 })
+    this.#endBlock({ delta, baseOrdinal, rawBytes: lineBytes, rawCrc32 }, { objectEnd: this.objects, idBytes })
+    return this.#mentionAll(batch, index)
+  }
+
+  /** Where the line of an object lies, once its block is placed. */
+  lineOf(ordinal: number): BaseLine {
+    return { ...this.#directory.placeOf(ordinal, this.#lineBytes), lineBytes: this.#lineBytes.at(ordinal) }
   }
 
   /** Begins a block for the next object; this one and the following are closed at so many raw bytes. */
@@ -176,9 +194,7 @@ export class PackBuilder {
 
   /** Notes the place of the next block in the pack. */
   placed(stored: Uint8Array, offset: number): void {
-    this.#directory.offsets.push(offset)
-    this.#directory.storedBytes.push(stored.length)
-    this.#directory.storedCrc32.push(crc32(stored))
+    this.#directory.placed(stored, offset)
   }
 
   /** The tables of the pack, once every block is placed. Nothing can be added after that: what they do not need goes. */
@@ -192,20 +208,10 @@ export class PackBuilder {
       if (ordinal === UNDEFINED_ORDINAL) externals.push(symbol)
       if (symbol % NAMES_AT_ONCE === 0) await yielder.due()
     }
-    const directory = this.#directory
     const tables = {
       objects: this.objects,
-      blocks: directory.offsets.length,
-      directory: {
-        codecs: directory.codecs.view(),
-        offsets: directory.offsets.view(),
-        storedBytes: directory.storedBytes.view(),
-        rawBytes: directory.rawBytes.view(),
-        objectEnds: directory.objectEnds.view(),
-        idBytes: directory.idBytes.view(),
-        rawCrc32: directory.rawCrc32.view(),
-        storedCrc32: directory.storedCrc32.view(),
-      },
+      blocks: this.#directory.blocks,
+      directory: this.#directory.finish(),
       lineBytes: this.#lineBytes.view(),
       textCrc32: this.#textCrc32.view(),
       ids: await this.#byteTable(this.#symbolOfOrdinal.view(), yielder),
@@ -241,6 +247,12 @@ export class PackBuilder {
     return true
   }
 
+  #beginObject(batch: ObjectBatch, index: number, start: number, textCrc32: number): void {
+    const symbol = this.#intern(batch.lines, start, start + batch.idBytes[index])
+    this.#ordinalOfSymbol.set(symbol, this.objects)
+    this.#beginRow(symbol, batch.lineBytes[index], textCrc32)
+  }
+
   #beginRow(symbol: number, lineBytes: number, textCrc32: number): void {
     this.#symbolOfOrdinal.push(symbol)
     this.#lineBytes.push(lineBytes)
@@ -248,16 +260,12 @@ export class PackBuilder {
   }
 
   #endBlock(
-    block: Omit<ReadyBlock, 'count' | 'stored'> & ClosedBlock,
+    block: Pick<ReadyBlock, 'rawBytes' | 'rawCrc32'> & ClosedBlock,
     { objectEnd, idBytes }: { readonly objectEnd: number; readonly idBytes: number },
   ): void {
-    const directory = this.#directory
     this.#closed.push(block)
-    directory.rawBytes.push(block.rawBytes)
-    directory.rawCrc32.push(block.rawCrc32)
-    directory.objectEnds.push(objectEnd)
-    directory.idBytes.push(idBytes)
-    directory.codecs.push(CODEC_RAW_DEFLATE)
+    const codec = 'delta' in block ? CODEC_DELTA : CODEC_RAW_DEFLATE
+    this.#directory.end({ codec, rawBytes: block.rawBytes, rawCrc32: block.rawCrc32, objectEnd, idBytes })
   }
 
   #mentionAll(batch: ObjectBatch, index: number): Promise<void> | undefined {
@@ -321,17 +329,6 @@ export class PackBuilder {
     }
     return { ends, bytes }
   }
-}
-
-/** The checksum of `<id> TAB <json> LF` from that of the JSON text. */
-function crc32OfLine(
-  lines: Uint8Array,
-  line: { readonly start: number; readonly idBytes: number; readonly lineBytes: number; readonly textCrc32: number },
-): number {
-  const textStart = line.start + line.idBytes + 1
-  const textBytes = line.lineBytes - line.idBytes - 2
-  const untilText = crc32Combine(crc32(lines.subarray(line.start, textStart)), line.textCrc32, textBytes)
-  return crc32(LINE_END, untilText)
 }
 
 async function remapped(

@@ -8,7 +8,8 @@ import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
  *     header | blocks | sections | trailer
  *
  * A block holds whole lines `<id> TAB <json> LF` as one raw DEFLATE fragment (RFC 1951) that is not final, ends on a byte boundary and refers to
- * nothing before it, so that any run of blocks can be copied into a gzip stream. Objects are numbered in the order of their lines (ordinals).
+ * nothing before it, so that any run of blocks can be copied into a gzip stream; in merged packs, a block may also be a delta (`delta-block.ts`),
+ * which is never copied. Objects are numbered in the order of their lines (ordinals).
  * All numbers are little-endian; sections are padded to four bytes, so that their tables can be read in place.
  */
 export const FORMAT_VERSION = 2
@@ -21,6 +22,9 @@ const TRAILER_MAGIC = Buffer.from('STOWTAIL', 'latin1')
 const SECTION_HEADER_BYTES = 16
 export const TRAILER_BYTES = 80
 export const CODEC_RAW_DEFLATE = 0
+/** A line as edits to another one. The number 1 is reserved. */
+export const CODEC_DELTA = 2
+const CODECS: ReadonlySet<number> = new Set([CODEC_RAW_DEFLATE, CODEC_DELTA])
 
 const SECTIONS = ['directory', 'lines', 'ids', 'references', 'claims', 'externals'] as const
 type SectionName = (typeof SECTIONS)[number]
@@ -217,10 +221,13 @@ export function decodeSections(bytes: Uint8Array, trailer: Pick<PackTrailer, 'bl
   const { blocks, objects } = trailer
   if (directory.count !== blocks || lines.count !== objects) throw corrupt('the tables of a pack do not fit together')
   const columns = DIRECTORY_COLUMNS.map((name, i) => [name, words(directory, i * blocks, blocks)] as const)
+  const entries = Object.fromEntries(columns) as unknown as BlockDirectory
+  const unknown = entries.codecs.find((codec) => !CODECS.has(codec))
+  if (unknown !== undefined) throw corrupt(`a pack has a block of codec ${unknown}, which this release does not know`)
   return {
     objects,
     blocks,
-    directory: Object.fromEntries(columns) as unknown as BlockDirectory,
+    directory: entries,
     lineBytes: words(lines, 0, objects),
     textCrc32: words(lines, objects, objects),
     ids: byteTable(ids, objects),

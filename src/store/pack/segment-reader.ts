@@ -9,12 +9,14 @@ import {
   type InflateOptions,
 } from '../../compression/inflate.ts'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
+import { storedFragment } from '../../compression/stored-fragment.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { bytesOf, joined, movedTogether } from '../bytes/joined.ts'
 import { converted } from '../../async/relay.ts'
 import { readAhead } from '../bytes/read-ahead.ts'
+import { inflateDeltaBlock, isDeltaBlock } from './delta-block.ts'
 import { readSource } from './read-source.ts'
 import { placedBytes, takeLines } from './placed-lines.ts'
 import { cutLines, nameOf, type Segment } from './segment.ts'
@@ -171,6 +173,11 @@ export class SegmentReader {
       const into = 'blob' in source ? readBuffers?.take(end - start) : undefined
       const whole = await readSource(this.#blobs, source, start, end, { signal, into })
       const stored = segments.map((segment) => whole.subarray(segment.start - start, segment.end - start))
+      if (segments.some((segment, i) => isDelta(segment, stored[i]))) {
+        const loaded = await this.#withoutDeltas({ segments, stored, whole }, { signal, buffers })
+        if (into !== undefined) readBuffers?.giveBack(into.buffer === whole.buffer ? whole : into)
+        return loaded
+      }
       if (into === undefined) return { segments, stored, whole }
       // Memory that is lent may be changed, which saves another buffer for what is joined.
       if (into.buffer === whole.buffer) return { segments, stored: movedTogether(whole, stored), whole }
@@ -181,6 +188,23 @@ export class SegmentReader {
       throw error
     }
   }
+
+  /** The same with a fragment in the place of each delta block. */
+  async #withoutDeltas({ segments, stored, whole }: LoadedSpan, { signal, buffers }: Reading): Promise<LoadedSpan> {
+    const fragments: Uint8Array[] = []
+    for (const [i, segment] of segments.entries())
+      fragments.push(isDelta(segment, stored[i]) ? await this.#fragmentOf(segment, stored[i], signal) : stored[i])
+    const together = Buffer.concat(fragments)
+    buffers.hold(together.length - whole.length)
+    let end = 0
+    return { segments, whole: together, stored: fragments.map(({ length }) => together.subarray(end, (end += length))) }
+  }
+
+  async #fragmentOf(segment: Segment, stored: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    const read = (start: number, end: number): Promise<Uint8Array> =>
+      readSource(this.#blobs, segment.source, start, end, { signal })
+    return storedFragment(await inflateDeltaBlock(stored, segment.rawBytes, { read, environment: this.environment }))
+  }
 }
 
 interface SpanOptions {
@@ -188,6 +212,11 @@ interface SpanOptions {
   readonly rawBytesMax?: number
   /** Lends the memory of reads, if it gets it back. */
   readonly readBuffers?: ReadBuffers
+}
+
+/** A segment of whole blocks never is. */
+function isDelta({ cut, placed }: Segment, stored: Uint8Array): boolean {
+  return (cut !== undefined || placed !== undefined) && isDeltaBlock(stored)
 }
 
 function checkStored(segment: Segment, stored: Uint8Array): void {
@@ -237,7 +266,9 @@ async function placedPieces(
   let from = 0
   return segments.map((segment, i) => {
     const part = raw.subarray(from, (from += segment.rawBytes))
-    const isWhole = segment.placed !== undefined && placedBytes(segment.placed) === segment.rawBytes
+    // What was a delta block is not compressed: whoever sends it compresses it.
+    const isCompressed = stored[i].length < segment.rawBytes
+    const isWhole = isCompressed && segment.placed !== undefined && placedBytes(segment.placed) === segment.rawBytes
     const lines = keptLines(segment, part)
     if (!isWhole) return { segment, fragment: { lines } }
     return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: crc32(lines) } }

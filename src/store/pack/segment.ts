@@ -1,6 +1,6 @@
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
-import type { BlockDirectory, PackTables } from './pack-format.ts'
+import { type BlockDirectory, CODEC_DELTA, type PackTables } from './pack-format.ts'
 import type { PlacedLines } from './placed-lines.ts'
 
 /** The source of stored bytes: a blob, or memory (a pack that lies inside its record). */
@@ -15,7 +15,8 @@ export interface LineCut {
 }
 
 /**
- * A run of blocks that lie one after the other: bytes `start` up to `end` of their source, one DEFLATE fragment.
+ * A run of blocks that lie one after the other: bytes `start` up to `end` of their source, one DEFLATE fragment, or one
+ * delta block.
  * Without `cut` every line of it is sent; with it only some, and `objects` and `idBytes` count those alone.
  */
 export interface Segment {
@@ -56,13 +57,13 @@ export function* segmentsOf(tables: PackTables, wanted: Bitmap, source: ByteSour
     const kind = blockUse(tables, first, wanted)
     let last = first
     let rawBytes = tables.directory.rawBytes[first]
-    while (last + 1 < tables.blocks && blockUse(tables, last + 1, wanted) === kind) {
+    while (kind !== 'delta' && last + 1 < tables.blocks && blockUse(tables, last + 1, wanted) === kind) {
       rawBytes += tables.directory.rawBytes[last + 1]
       if (rawBytes > SEGMENT_RAW_BYTES_MAX) break
       last++
     }
     if (kind === 'whole') yield wholeSegment(tables, first, last, source)
-    else if (kind === 'part') yield cutSegment(tables, first, last, wanted, source)
+    else if (kind !== 'none') yield cutSegment(tables, first, last, wanted, source)
     first = last + 1
   }
 }
@@ -74,7 +75,7 @@ export function segmentOfBlock(tables: PackTables, block: number, wanted: Bitmap
 }
 
 /** The block that holds an object, by binary search. */
-export function blockOf(directory: BlockDirectory, ordinal: number): number {
+export function blockOf(directory: Pick<BlockDirectory, 'objectEnds'>, ordinal: number): number {
   let low = 0
   let high = directory.objectEnds.length - 1
   while (low < high) {
@@ -89,11 +90,14 @@ function firstOrdinalOf(tables: PackTables, block: number): number {
   return block === 0 ? 0 : tables.directory.objectEnds[block - 1]
 }
 
-function blockUse(tables: PackTables, block: number, wanted: Bitmap): 'whole' | 'part' | 'none' {
+/** The bytes of a delta block are sent by nobody: it counts as cut, also where its line is wanted. */
+function blockUse(tables: PackTables, block: number, wanted: Bitmap): 'whole' | 'part' | 'delta' | 'none' {
   const first = firstOrdinalOf(tables, block)
   const end = tables.directory.objectEnds[block]
   const count = wanted.countBetween(first, end)
-  return count === 0 ? 'none' : count === end - first ? 'whole' : 'part'
+  if (count === 0) return 'none'
+  if (tables.directory.codecs[block] === CODEC_DELTA) return 'delta'
+  return count === end - first ? 'whole' : 'part'
 }
 
 function wholeSegment(tables: PackTables, first: number, last: number, source: ByteSource): Segment {

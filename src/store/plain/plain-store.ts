@@ -108,6 +108,10 @@ class PlainGraphStore implements GraphStore {
     throw notSupported('a list of projects')
   }
 
+  holds(): Promise<boolean> {
+    return Promise.reject(notSupported('looking for a project'))
+  }
+
   remove(): Promise<void> {
     return Promise.reject(notSupported('removing a project'))
   }

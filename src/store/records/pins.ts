@@ -2,6 +2,7 @@ import { pauseBeforeRetry } from '../../async/backoff.ts'
 import type { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { type Clock, type Environment, timeText } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
+import { PERIOD_MS_MAX } from '../../limits.ts'
 import { checkObjectId, quoted } from '../../object/id.ts'
 import type { StoreEpoch } from '../../object/epochs.ts'
 import type { SignalOptions } from '../../object/graph-store.ts'
@@ -40,14 +41,16 @@ export class PinRecords implements PinStore {
     this.#parts = parts
   }
 
-  async add(projectId: string, { rootObjectId, name = null, reason = null, endsAt = null }: NewPin): Promise<Pin> {
+  async add(projectId: string, wanted: NewPin): Promise<Pin> {
     const { clock, newId } = this.#parts
-    if (hasEnded({ endsAt }, clock))
-      throw new StowageError('invalid_request', `endsAt is ${quoted(endsAt ?? '')}; it must be in the future`)
+    const { rootObjectId, name = null, reason = null, endsAt = null, lifetimeMs } = wanted
+    checkEnd(wanted, clock)
     const pin = (): Pin => {
-      const time = clock.now().toString(16).padStart(TIME_DIGITS, '0')
+      const nowMs = clock.now()
+      const time = nowMs.toString(16).padStart(TIME_DIGITS, '0')
       const id = `${time}${newId()}`.slice(0, ID_DIGITS)
-      return { id, rootObjectId, name, reason, createdAt: timeText(clock.now()), endsAt }
+      const end = lifetimeMs === undefined ? endsAt : timeText(nowMs + lifetimeMs)
+      return { id, rootObjectId, name, reason, createdAt: timeText(nowMs), endsAt: end }
     }
     return (await this.#keep(projectId, rootObjectId, pin)).pin
   }
@@ -123,6 +126,23 @@ export class PinRecords implements PinStore {
     }
     return pins
   }
+}
+
+/** Throws `invalid_request`. */
+function checkEnd({ endsAt = null, lifetimeMs }: NewPin, clock: Clock): void {
+  if (hasEnded({ endsAt }, clock))
+    throw new StowageError('invalid_request', `endsAt is ${quoted(endsAt ?? '')}; it must be in the future`)
+  if (lifetimeMs === undefined) return
+  if (endsAt !== null)
+    throw new StowageError(
+      'invalid_request',
+      'endsAt and lifetimeMs both give the end of the pin; leave one of them out',
+    )
+  if (!(Number.isSafeInteger(lifetimeMs) && lifetimeMs >= 1 && lifetimeMs <= PERIOD_MS_MAX))
+    throw new StowageError(
+      'invalid_request',
+      `lifetimeMs is ${lifetimeMs}; it must be an integer from 1 to ${PERIOD_MS_MAX}`,
+    )
 }
 
 function hasEnded({ endsAt }: Pick<Pin, 'endsAt'>, clock: Clock): boolean {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../../environment.ts'
-import { inflateFragments } from '../../compression/inflate.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, type Finding } from './finding.ts'
@@ -14,6 +13,7 @@ import {
   TRAILER_BYTES,
   type PackTables,
 } from '../pack/pack-format.ts'
+import { inflateBlock } from '../pack/delta-block.ts'
 import { readSource } from '../pack/read-source.ts'
 import { decodeTables } from '../pack/stored-tables.ts'
 
@@ -97,7 +97,10 @@ export async function* checkBlocks(
       if (block % every !== 0) continue
       const from = directory.offsets[block] - start
       try {
-        await checkBlock(bytes.subarray(from, from + directory.storedBytes[block]), tables, block, environment)
+        const stored = bytes.subarray(from, from + directory.storedBytes[block])
+        const read = (at: number, to: number): Promise<Uint8Array> => readSource(blobs, pack.source, at, to, { signal })
+        const raw = await inflateBlock(checked(stored, tables, block), directory.rawBytes[block], { read, environment })
+        checkLines(raw, tables, block)
       } catch (error) {
         yield damageBy(error, pack.projectId, `pack ${pack.record.packId}`, (message) => `block ${block}: ${message}`)
       }
@@ -106,15 +109,13 @@ export async function* checkBlocks(
   }
 }
 
-async function checkBlock(
-  stored: Uint8Array,
-  tables: PackTables,
-  block: number,
-  environment: Environment,
-): Promise<void> {
-  const { directory } = tables
+function checked(stored: Uint8Array, { directory }: PackTables, block: number): Uint8Array {
   if (crc32(stored) !== directory.storedCrc32[block]) throw corrupt('the stored bytes do not match their CRC-32')
-  const raw = await inflateFragments(stored, directory.rawBytes[block], { environment })
+  return stored
+}
+
+function checkLines(raw: Uint8Array, tables: PackTables, block: number): void {
+  const { directory } = tables
   if (crc32(raw) !== directory.rawCrc32[block]) throw corrupt('the inflated bytes do not match their CRC-32')
   let at = 0
   for (

@@ -9,7 +9,7 @@ import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import { objectsHeldBy } from '../records/held-objects.ts'
 import { packIn, readTables } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { decodePackRecord, isActive } from '../records/pack-record.ts'
+import { decodePackRecord, isActive, isRetired } from '../records/pack-record.ts'
 
 /** Bytes that counting holds for each object of a project. */
 export const BYTES_PER_OBJECT = 9
@@ -50,8 +50,8 @@ export async function countUsage(
   project: ProjectView,
   roots: readonly GraphRoot[],
   signal: AbortSignal,
-): Promise<Omit<ProjectUsage, 'storedBytes'>> {
-  const packs = await loadPacks(parts, project, signal)
+): Promise<Omit<ProjectUsage, 'storedBytes' | 'planBytes'>> {
+  const { packs, retiredBytes } = await loadPacks(parts, project, signal)
   const yielder = new Yielder(parts.environment)
   const inGroups = [...roots].sort((a, b) => order(a.groupId ?? '', b.groupId ?? ''))
   const rootShares = inGroups.map((root) => ({ root, share: newShare() }))
@@ -73,6 +73,7 @@ export async function countUsage(
   const totals = await countOwn(packs, rootShares, groupShares, yielder)
   return {
     ...totals,
+    retiredBytes,
     groups: groupShares.map(({ groupId, roots: count, share }): GroupUsage => ({ groupId, roots: count, ...share })),
     roots: rootShares.map(({ root, share }): RootUsage => ({ ...root, ...share })),
   }
@@ -184,13 +185,15 @@ async function loadPacks(
   { records, blobs, environment }: CountParts,
   project: ProjectView,
   signal: AbortSignal,
-): Promise<ReadonlyMap<number, Counted>> {
+): Promise<{ readonly packs: ReadonlyMap<number, Counted>; readonly retiredBytes: number }> {
   const { projectId, generation } = project
   const packs = new Map<number, Counted>()
+  let retiredBytes = 0
   for await (const entries of records.range(keyBounds('pack', projectId, generation), { signal })) {
     for (const { key, value } of entries) {
       const sequence = parseHex(keyParts(key)[2])
       const record = decodePackRecord(key, value)
+      if (isRetired(record, project.layout)) retiredBytes += record.packBytes
       // A pack that is not applied yet belongs to an upload that was not acknowledged.
       if (!isActive(record, project.layout)) continue
       const pack = await packIn(records, project, sequence, record)
@@ -202,7 +205,7 @@ async function loadPacks(
       })
     }
   }
-  return packs
+  return { packs, retiredBytes }
 }
 
 function order(a: string, b: string): number {

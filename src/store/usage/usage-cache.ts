@@ -7,6 +7,7 @@ import type { GraphRoot, ProjectUsage, UsageCounter } from '../../object/roots.t
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { orAborted } from '../../async/abort.ts'
 import type { Closure } from '../closure/closure.ts'
+import { planBlobName } from '../records/keys.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { pendingPacks, viewProject } from '../records/projects.ts'
 import { readTotals } from '../records/totals.ts'
@@ -35,15 +36,20 @@ const EMPTY: ProjectUsage = {
   objects: 0,
   jsonBytes: 0,
   storedBytes: 0,
+  retiredBytes: 0,
+  planBytes: 0,
   unreferencedObjects: 0,
   unreferencedJsonBytes: 0,
   groups: [],
   roots: [],
 }
 
+/** What holds until the project changes. Plans come and go without a change of it. */
+type Counted = Omit<ProjectUsage, 'planBytes'>
+
 interface Counting {
   readonly key: string
-  readonly result: Promise<ProjectUsage>
+  readonly result: Promise<Counted>
 }
 
 /**
@@ -66,7 +72,8 @@ export class UsageCache implements UsageCounter {
     const pending = await pendingPacks(this.#parts.records, project, { signal })
     const key = keyOf(project, pending, roots)
     const known = this.#countings.get(projectId)
-    return this.#inTime(known?.key === key ? known.result : this.#begin(project, roots, key), signal)
+    const counted = await this.#inTime(known?.key === key ? known.result : this.#begin(project, roots, key), signal)
+    return { ...counted, planBytes: await this.#planBytes(projectId, signal) }
   }
 
   /** Resolves when nothing is being counted. */
@@ -74,7 +81,7 @@ export class UsageCache implements UsageCounter {
     await Promise.allSettled([...this.#countings.values()].map(({ result }) => result))
   }
 
-  #begin(project: ProjectView, roots: readonly GraphRoot[], key: string): Promise<ProjectUsage> {
+  #begin(project: ProjectView, roots: readonly GraphRoot[], key: string): Promise<Counted> {
     const { projectId } = project
     const result = this.#count(project, roots)
     this.#countings.delete(projectId)
@@ -87,7 +94,7 @@ export class UsageCache implements UsageCounter {
     return result
   }
 
-  async #count(project: ProjectView, roots: readonly GraphRoot[]): Promise<ProjectUsage> {
+  async #count(project: ProjectView, roots: readonly GraphRoot[]): Promise<Counted> {
     const { records, blobs, budget, closing, closureOf, walkedClosureOf, environment } = this.#parts
     const { totals } = await readTotals({ records, blobs, environment }, project)
     const memory = budget.open({ signal: closing, party: { principal: '', projectId: project.projectId } })
@@ -111,7 +118,15 @@ export class UsageCache implements UsageCounter {
     }
   }
 
-  async #inTime(result: Promise<ProjectUsage>, signal: AbortSignal): Promise<ProjectUsage> {
+  /** Only a listing knows those that lost their records. */
+  async #planBytes(projectId: string, signal: AbortSignal): Promise<number> {
+    let bytes = 0
+    for await (const plans of this.#parts.blobs.list(planBlobName(projectId, ''), { signal }))
+      for (const { sizeBytes } of plans) bytes += sizeBytes
+    return bytes
+  }
+
+  async #inTime(result: Promise<Counted>, signal: AbortSignal): Promise<Counted> {
     const late = new StowageError('overloaded', 'the usage of this project is not counted yet; try again shortly', {
       headers: { 'Retry-After': '5' },
     })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
-import type { CollectionReport, CollectOptions } from '../../../src/object/collection.ts'
+import type { CollectionCounts, CollectOptions } from '../../../src/object/collection.ts'
 import type { GraphRoot } from '../../../src/object/roots.ts'
 import type { StorageBackend } from '../../../src/storage/backend.ts'
 import { readHead } from '../../../src/store/records/projects.ts'
@@ -24,7 +24,7 @@ export interface Collecting {
   readRoots(): Promise<readonly GraphRoot[]>
   /** Lets epochs pass. */
   pass(epochs: number): Promise<void>
-  collect(options?: Partial<CollectOptions>, store?: PackStore): Promise<CollectionReport>
+  collect(options?: Partial<CollectOptions>, store?: PackStore): Promise<CollectionCounts>
   close(): Promise<void>
 }
 

@@ -67,7 +67,7 @@ test('an upload that is applied late brings no condemned object back into a pack
   await assertSound(backend)
   assert.deepEqual(await heldOf(store, PROJECT, LATE), new Set())
   // They can be restored still.
-  assert.equal((await store.collector.restore(PROJECT, { signal: never })).objects, LATE.length)
+  assert.equal((await store.collector.restore(PROJECT, { signal: never }))?.objects, LATE.length)
   assert.deepEqual(await heldOf(store, PROJECT, LATE), new Set(LATE))
   await assertSound(backend)
   await sleeper.close()

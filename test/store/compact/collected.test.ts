@@ -58,7 +58,7 @@ test('condemned objects are merged too, stay readable, and can be restored', asy
   assert.equal((await download(store, PROJECT, 'root-2'))?.ids.size, 5)
   await assertSound(backend)
   const restored = await store.collector.restore(PROJECT, { signal: never })
-  assert.equal(restored.objects, DELETED.length)
+  assert.equal(restored?.objects, DELETED.length)
   assert.deepEqual(await heldOf(store, PROJECT, ALL), new Set(ALL))
   await assertSound(backend)
   await collecting.close()

@@ -5,6 +5,7 @@ import { EXAMPLE_TIME, PIN, PIN_ID } from './examples.ts'
 import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
 const TAG = 'Keeping'
+const DAY_MS = 86_400_000
 
 const listPins = operationOf({
   operationId: 'listPins',
@@ -25,6 +26,7 @@ const createPin = operationOf({
     'A pin keeps an object and everything below it. The object must be held; objects below it may arrive later.',
   body: jsonBody('NewPin', 'The pin.', {
     released: { value: { rootObjectId: ROOT_ID, name: PIN.name, reason: PIN.reason } },
+    month: { value: { rootObjectId: ROOT_ID, lifetimeMs: 30 * DAY_MS } },
     until: { value: { rootObjectId: ROOT_ID, endsAt: `${Number(EXAMPLE_TIME.slice(0, 4)) + 10}-01-01T00:00:00.000Z` } },
   }),
   answers: { 201: jsonAnswer('Pin', 'The new pin.', { released: { value: PIN } }) },
@@ -49,9 +51,10 @@ const getUsage = operationOf({
   right: 'read',
   summary: 'What a project holds',
   description:
-    'Objects and bytes of JSON of the project, of each model, and of each version and pin, with those that nothing else holds. Counting a large project can take longer than a request may wait: the response is then 503 with `Retry-After`, and the counting continues.',
+    'Objects and bytes of JSON of the project, of each model, and of each version and pin, with those that nothing else holds. A project exists as soon as it has an object or a model. Counting a large project can take longer than a request may wait: the response is then 503 with `Retry-After`, and the counting continues.',
   answers: { 200: jsonAnswer('ProjectUsage', 'What it holds.', {}) },
-  faults: [],
+  faults: ['not_found'],
+  messages: { 404: 'there is no project "nobody": the service holds neither objects nor models of it' },
 })
 
 export const KEEPING_TAG: Tag = {

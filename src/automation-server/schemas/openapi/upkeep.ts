@@ -68,7 +68,7 @@ const restoreCollected = longOperation({
   description: 'Condemned objects that were not freed are live again.',
   progress: 'CollectionProgress',
   report: 'ObjectAmount',
-  faults: WRITE_FAULTS,
+  faults: ['not_found', ...WRITE_FAULTS],
 })
 
 const compactProject = longOperation({

@@ -1,5 +1,6 @@
 import {
   described,
+  integer,
   list,
   named,
   type NamedShape,
@@ -8,6 +9,7 @@ import {
   optional,
   text,
 } from '../../../openapi/description/shape.ts'
+import { PERIOD_MS_MAX } from '../../../limits.ts'
 import type { ModelUsage, NewPin, Pin, ProjectUsage, RootUsage } from '../../../client/resources/wire-types.ts'
 import type { PinList } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, RESOURCE_ID, TIME } from './common.ts'
@@ -26,6 +28,13 @@ export const NEW_PIN: NamedShape<NewPin> = named(
       name: optional(nullable(NAME, '`null` for none.')),
       reason: optional(nullable(REASON, '`null` for none.')),
       endsAt: optional(nullable(TIME, 'From then on the pin keeps nothing; `null` for a pin without an end.')),
+      lifetimeMs: optional(
+        integer(
+          1,
+          PERIOD_MS_MAX,
+          'How long the pin keeps the object, from its creation on by the clock of the server; instead of `endsAt`.',
+        ),
+      ),
     },
     'A pin to create.',
   ),
@@ -87,12 +96,17 @@ export const PROJECT_USAGE: NamedShape<ProjectUsage> = named(
       objects: described(COUNT, 'All objects of the project.'),
       jsonBytes: described(COUNT, 'Their bytes of JSON.'),
       storedBytes: described(COUNT, 'Bytes of its packs in storage, compressed.'),
+      retiredBytes: described(COUNT, 'Bytes of packs that a merge replaced, and that stay in storage for a day.'),
+      planBytes: described(
+        COUNT,
+        'Bytes of its plans in storage, which make downloads fast, with those that were replaced and stay for a day.',
+      ),
       unreferencedObjects: described(COUNT, 'Objects that no version and no pin leads to.'),
       unreferencedJsonBytes: described(COUNT, 'Their bytes of JSON.'),
       models: list(MODEL_USAGE, { description: 'The usage of each model.' }),
       roots: list(ROOT_USAGE, { description: 'The usage of each version and pin.' }),
     },
-    'What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are those that no version and no pin leads to.',
+    'What a project holds. Unreferenced objects are those that no version and no pin leads to. The storage also holds files of runs and records, which are not counted here.',
   ),
 )
 

@@ -26,14 +26,12 @@ import type {
   ObjectAmount,
   UnreferencedObject,
 } from '../../../object/upkeep-wire-types.ts'
+import { PERIOD_MS_MAX } from '../../../limits.ts'
 import { CHOSEN_MAX } from '../../../object/collection.ts'
 import { DAMAGED_MAX } from '../../../object/compaction.ts'
 import { COUNT, OBJECT_ID, pageOf } from './common.ts'
 
 /** Collection of unreferenced objects, and compaction. */
-
-/** A thousand years: more than anybody keeps. */
-const GRACE_MS_MAX = 1_000 * 366 * 86_400_000
 
 const AMOUNT_MEMBERS = {
   objects: described(COUNT, 'How many.'),
@@ -58,7 +56,6 @@ const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
         {
           neverReferenced: described(OBJECT_AMOUNT, 'No version and no pin led to them at any collection.'),
           oldVersion: described(OBJECT_AMOUNT, 'A version or a pin that is gone led to them.'),
-          replaced: described(OBJECT_AMOUNT, 'Lines of objects that another pack holds as well.'),
         },
         'The same, divided by the cause.',
       ),
@@ -70,7 +67,7 @@ const COLLECTED_AMOUNT: NamedShape<CollectedAmount> = named(
 const DRY_RUN = optional(boolean('`true` counts what would happen, and changes nothing.'))
 
 function graceMs(description: string): OptionalShape<number> {
-  return optional(integer(0, GRACE_MS_MAX, description))
+  return optional(integer(0, PERIOD_MS_MAX, description))
 }
 
 export const COLLECT_REQUEST: NamedShape<CollectRequest> = named(
@@ -79,10 +76,10 @@ export const COLLECT_REQUEST: NamedShape<CollectRequest> = named(
     {
       dryRun: DRY_RUN,
       olderThanMs: graceMs(
-        'Younger objects are kept, with everything below them; 14 days by default. The server counts in epochs of ten minutes and rounds up.',
+        'Younger objects are kept, with everything below them. The period of the server by default, which is 14 days unless its operator has set another one. The server counts in epochs of ten minutes and rounds up.',
       ),
       undoMs: graceMs(
-        'How long condemned objects can be restored before a later collection frees them; 14 days by default.',
+        'How long condemned objects can be restored before a later collection frees them. By default that of the server, which is 14 days unless its operator has set another one.',
       ),
     },
     'How to collect a project.',
@@ -100,10 +97,16 @@ export const COLLECTION_REPORT: NamedShape<CollectionReport> = named(
         oneOf(['noRoots', 'damaged']),
         'Why nothing was collected: the project has neither a version nor a pin, or a pack of it cannot be read. `null` if it was collected.',
       ),
+      olderThanMs: described(COUNT, 'Objects of this age or younger were kept: the period in whole epochs.'),
+      undoMs: described(COUNT, 'How long condemned objects can be restored: the period in whole epochs.'),
       held: described(OBJECT_AMOUNT, 'What the project holds: reached, young and condemned objects.'),
       young: described(OBJECT_AMOUNT, 'Objects that nothing leads to, and that are too young or are below such.'),
       condemned: described(COLLECTED_AMOUNT, CONDEMNED),
       freed: described(COLLECTED_AMOUNT, 'Objects that earlier collections condemned, and that are gone for good.'),
+      replacedCopies: described(
+        OBJECT_AMOUNT,
+        'Condemned copies of objects that an upload stored again. The objects stay; compaction frees the space of the copies.',
+      ),
       restorable: described(OBJECT_AMOUNT, 'Objects that earlier collections condemned, and that can be restored.'),
       revived: described(OBJECT_AMOUNT, 'Condemned objects that a version or a pin leads to again.'),
     },
@@ -156,7 +159,11 @@ export const CHOSEN_REPORT: NamedShape<ChosenReport> = named(
       condemned: described(OBJECT_AMOUNT, 'The chosen objects, and those below them that nothing else leads to.'),
       keptIds: list(OBJECT_ID, { itemsMax: 100, description: 'Chosen objects that stay, the first hundred.' }),
       kept: described(COUNT, 'How many stay: a version, a pin or another object leads to them, or they are too young.'),
-      missing: described(COUNT, 'Chosen ids that the project does not hold.'),
+      missingIds: list(OBJECT_ID, {
+        itemsMax: 100,
+        description: 'Chosen ids that the project does not hold, the first hundred.',
+      }),
+      missing: described(COUNT, 'How many the project does not hold.'),
     },
     'The result of condemning chosen objects.',
   ),
