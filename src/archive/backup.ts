@@ -21,6 +21,7 @@ import {
 } from './backup-format.ts'
 import { type ExportProgress, exportToFile } from './export-file.ts'
 import { type ListedStore, listStore } from './list-projects.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 
 /** How a server is backed up. */
 export interface BackupOptions {
@@ -44,15 +45,19 @@ export interface BackupOptions {
  * continues. Everything that was acknowledged before is in the backup. A backup that broke off continues when it is
  * started again; later ones add new data. Archives of projects that the server does not list stay, and so do those of a
  * history that it does not have any more, until a backup that prunes. Throws `conflict` for the folder of another
- * storage.
+ * storage, and while another process backs up into the folder.
  */
 export async function backupServer(
   server: ClientOptions,
   folder: string,
   options: BackupOptions = {},
 ): Promise<BackupContent> {
-  const takenAt = new Date().toISOString()
   await ensurePrivateFolder(folder)
+  return oneAtATime(join(folder, 'backup'), `the backup ${quotedPath(folder)}`, () => backUp(server, folder, options))
+}
+
+async function backUp(server: ClientOptions, folder: string, options: BackupOptions): Promise<BackupContent> {
+  const takenAt = new Date().toISOString()
   const before = await readBackup(folder)
   const listed = await listStore(server, options.signal)
   const storeId = checkStore(server, folder, before, listed)

@@ -2,8 +2,9 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path'
 import { syncFolder } from '../data-folder/durable-files.ts'
 import { StowageError } from '../errors.ts'
-import { quoted } from '../object/id.ts'
+import { quotedPath } from '../object/id.ts'
 import type { Manifest, ManifestPart } from './format.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { ArchiveReader } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
 import type { RemoteProject } from './remote-project.ts'
@@ -49,8 +50,8 @@ interface JournalOpening {
 /**
  * Exports a project into a file, which appears when it is whole. Until then it grows as `<path>.partial`, beside a
  * journal; a later export of the same subject continues from there, unless the server was restored in between. Throws
- * `conflict` if the file exists or the project does not continue the base, and `not_found` if the folder or the project
- * does not exist.
+ * `conflict` if the file exists, another process is making it, or the project does not continue the base, and
+ * `not_found` if the folder or the project does not exist.
  */
 export async function exportToFile(
   address: ProjectAddress,
@@ -58,9 +59,20 @@ export async function exportToFile(
   options: ExportFileOptions = {},
 ): Promise<ExportResult> {
   const project = remoteProject(address, options.signal)
-  if (await exists(path)) throw new StowageError('conflict', `the file ${quoted(path)} exists; choose another name`)
   if (!(await exists(dirname(path))))
-    throw new StowageError('not_found', `the folder ${quoted(dirname(path))} does not exist; create it first`)
+    throw new StowageError('not_found', `the folder ${quotedPath(dirname(path))} does not exist; create it first`)
+  await oneAtATime(`${path}.partial`, `the file ${quotedPath(path)}`, () => makeFile(project, path, options))
+  const archive = await ArchiveReader.open(path)
+  try {
+    const { cursor, runsListedAt } = await archive.source()
+    return { manifest: await archive.manifest(), cursor, runsListedAt }
+  } finally {
+    await archive.close()
+  }
+}
+
+async function makeFile(project: RemoteProject, path: string, options: ExportFileOptions): Promise<void> {
+  if (await exists(path)) throw new StowageError('conflict', `the file ${quotedPath(path)} exists; choose another name`)
   const [partial, journalPath] = [`${path}.partial`, `${path}.partial.journal`]
   const opening: JournalOpening = {
     url: project.remote.connection.url,
@@ -82,13 +94,6 @@ export async function exportToFile(
   await rename(partial, path)
   await syncFolder(dirname(path))
   await rm(journalPath, { force: true })
-  const archive = await ArchiveReader.open(path)
-  try {
-    const { cursor, runsListedAt } = await archive.source()
-    return { manifest: await archive.manifest(), cursor, runsListedAt }
-  } finally {
-    await archive.close()
-  }
 }
 
 interface PartialArchive {
