@@ -85,11 +85,15 @@ async function makeFile(project: RemoteProject, path: string, options: ExportFil
   const write = (from: ExportState | undefined): Promise<void> =>
     writePartial({ partial, journalPath, opening, state: from }, project, options)
   try {
-    await write(state)
+    await write(state).catch((error: unknown) => {
+      if (state === undefined || !(error instanceof StowageError) || error.code !== 'conflict') throw error
+      // The server does not have the history of the interrupted export any more.
+      return write(undefined)
+    })
   } catch (error) {
-    if (state === undefined || !(error instanceof StowageError) || error.code !== 'conflict') throw error
-    // The server does not have the history of the interrupted export any more.
-    await write(undefined)
+    // There is nothing to continue from.
+    if ((await sizeOf(partial)) === 0) for (const file of [partial, journalPath]) await rm(file, { force: true })
+    throw error
   }
   await rename(partial, path)
   await syncFolder(dirname(path))

@@ -8,7 +8,7 @@ import type { RemoteProject } from './remote-project.ts'
  * Makes sure, before anything is read, that the project exists and continues the base. Throws `not_found`,
  * `invalid_request` for the base of another project, and `conflict` for one of another history.
  */
-export async function checkSubject(project: RemoteProject, base: ExportBase | undefined): Promise<void> {
+export async function checkSubject(project: RemoteProject, base?: ExportBase): Promise<void> {
   const { connection, projectId } = project.remote
   if (base?.project !== undefined && base.project !== projectId)
     throw new StowageError(

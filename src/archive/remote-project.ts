@@ -120,7 +120,8 @@ export class RemoteProject {
     } catch (error) {
       if (!(error instanceof ClientError) || error.code !== 'not_found') throw error
     }
-    // It may have models alone.
+    // It may have models alone, or automations or pins; the list of all projects takes longest.
+    if (await this.#hasModels()) return true
     return (await listedStore(this.remote, this.signal)).projects.includes(this.remote.projectId)
   }
 
@@ -190,6 +191,12 @@ export class RemoteProject {
       if (error instanceof ClientError && error.code === 'not_found') return undefined
       throw error
     }
+  }
+
+  async #hasModels(): Promise<boolean> {
+    if (!(await this.hasRecords())) return false
+    const { items } = await this.#json({ path: ['models'], query: [['limit', '1']] })
+    return Array.isArray(items) && items.length > 0
   }
 
   async #has(path: readonly string[]): Promise<boolean> {
