@@ -3,9 +3,6 @@ import { StowageError } from './errors.ts'
 /** 1 MB is 1,048,576 bytes, everywhere. */
 export const MB = 1_048_576
 
-/** A thousand years: the longest period that a request or an option may name. Every time that it leads to has a date. */
-export const PERIOD_MS_MAX: number = 1_000 * 366 * 86_400_000
-
 /** Bounds on what one request may hold. Each is the largest value that is still accepted. */
 export interface Limits {
   /** Bytes of one object as they were received. */

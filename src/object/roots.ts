@@ -23,6 +23,9 @@ export interface Pin {
   readonly endsAt: string | null
 }
 
+/** A thousand years: the longest period that a request or an option may name. Every time that it leads to has a date. */
+export const PERIOD_MS_MAX: number = 1_000 * 366 * 86_400_000
+
 /** A pin to create. */
 export interface NewPin {
   readonly rootObjectId: string

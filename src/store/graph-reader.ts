@@ -208,7 +208,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     if (countObjects(packs) > Math.max(1, countObjects(closure.packs) * DELTAS_SHARE_MAX)) return undefined
     const facts = { missing: closure.missing, closureDigest: closure.digest, have }
     return new DeltaSelection(
-      this.#parts,
+      { ...this.#parts, lines: this.#single.lines },
       { project: root.project, packs, newer: closure.root, older: subtracted[0].root, held: subtracted[0].packs },
       facts,
       { memory, keeping: { cache: this.#parts.deltas, key: deltaKey(root, [closure, ...subtracted]) } },

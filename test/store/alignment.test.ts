@@ -13,7 +13,7 @@ function childrenOf(ids: readonly string[]): ChildIds {
 
 function changes(older: readonly string[], newer: readonly string[]): (string | undefined)[] {
   return [...changedChildren(childrenOf(older), childrenOf(newer))].map((pair) =>
-    pair?.map((id) => Buffer.from(id).toString()).join(' was '),
+    pair === undefined ? undefined : `${newer[pair[0]]} was ${older[pair[1]]}`,
   )
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { InvalidArgumentError, Option } from 'commander'
-import { PERIOD_MS_MAX } from '../../limits.ts'
+import { PERIOD_MS_MAX } from '../../object/roots.ts'
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 const SECONDS_MAX = PERIOD_MS_MAX / 1_000

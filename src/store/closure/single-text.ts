@@ -1,10 +1,8 @@
-import { crc32 } from 'node:zlib'
 import type { TextOptions } from '../../object/graph-store.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import type { LineReader } from '../pack/line-reader.ts'
-import type { PlacedSegment, ByteSource } from '../pack/segment.ts'
+import { placedLine } from '../pack/line-places.ts'
 import { readObjects } from '../records/locator.ts'
-import type { ObjectRecord } from '../records/object-record.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
 import { viewProject } from '../records/projects.ts'
 
@@ -31,29 +29,9 @@ export async function readSingleText(
   await memory?.hold(record.textBytes)
   try {
     const { source } = await catalog.packOfAnyLayout(project, record.sequence)
-    const line = await lines.read(segmentOf(source, id, record), signal)
+    const line = await lines.read(placedLine(source, id, record), signal)
     return line.subarray(id.length + 1, -1)
   } catch (error) {
     throw await catalog.reasonOf(error, project)
-  }
-}
-
-function segmentOf(source: ByteSource, id: Uint8Array, record: ObjectRecord): PlacedSegment {
-  return {
-    source,
-    start: record.blockStart,
-    end: record.blockStart + record.blockStoredBytes,
-    rawBytes: record.blockRawBytes,
-    rawCrc32: 0,
-    storedCrc32: 0,
-    objects: 1,
-    idBytes: 0,
-    placed: {
-      starts: Uint32Array.of(record.lineStart),
-      idBytes: Uint32Array.of(id.length),
-      textBytes: Uint32Array.of(record.textBytes),
-      idCrc32: Uint32Array.of(crc32(id)),
-      textCrc32: Uint32Array.of(record.textCrc32),
-    },
   }
 }

@@ -18,7 +18,17 @@ export class ChildIds {
 
   /** A view. */
   idAt(index: number): Uint8Array {
-    return targetId(this.#tables, this.#tables.references.targets[this.#start + index])
+    return targetId(this.#tables, this.#targetAt(index))
+  }
+
+  /** Its number in the same pack, or -1 if the pack does not hold it. */
+  ordinalAt(index: number): number {
+    const target = this.#targetAt(index)
+    return target < this.#tables.objects ? target : -1
+  }
+
+  #targetAt(index: number): number {
+    return this.#tables.references.targets[this.#start + index]
   }
 }
 
@@ -27,19 +37,20 @@ const PLACES_PER_BREATH = 512
 
 /**
  * Pairs each changed child of the newer object with a child of the older one: those between the same neighbours, in
- * their order. This is a guess, which can make nothing wrong. Linear in the number of children, of which there can be
- * hundreds of thousands: it yields `undefined` every few milliseconds, so that others can run.
+ * their order. This is a guess, which can make nothing wrong. Yields their places in both lists. Linear in the number of
+ * children, of which there can be hundreds of thousands: it yields `undefined` every few milliseconds, so that others can
+ * run.
  */
 export function* changedChildren(
   older: ChildIds,
   newer: ChildIds,
-): Generator<readonly [newerId: Uint8Array, olderId: Uint8Array] | undefined> {
+): Generator<readonly [newerIndex: number, olderIndex: number] | undefined> {
   let i = 0
   let j = 0
   for (let places = 1; i < older.length && j < newer.length; places++) {
     if (places % PLACES_PER_BREATH === 0) yield undefined
     const { replaced, taken, put } = nextMeeting(older, i, newer, j)
-    for (let k = 0; k < replaced; k++) yield [newer.idAt(j + k), older.idAt(i + k)]
+    for (let k = 0; k < replaced; k++) yield [j + k, i + k]
     i += replaced + taken
     j += replaced + put
     if (replaced + taken + put > 0) continue

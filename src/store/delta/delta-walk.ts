@@ -7,14 +7,15 @@ import type { Closure, PackSelection } from '../closure/closure.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
+import type { LineReader } from '../pack/line-reader.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import { locate } from '../records/locator.ts'
 import type { ObjectPlace } from '../records/object-record.ts'
 import { changedChildren, ChildIds } from './alignment.ts'
 import { idOf, lineBytesOf, type PlacedObject, placeObject, readTexts } from './object-texts.ts'
 
-/** Pairs that are looked up together. */
-const PAIRS_AT_ONCE = 64
+/** Pairs that are looked up and read together: neighbours lie in the same blocks, which are then read once. */
+const PAIRS_AT_ONCE = 512
 /** Waiting pairs; objects beyond this are sent whole. */
 const PAIRS_MAX = 65_536
 /** The memory of a waiting pair, and the number of pairs for which memory is leased at a time. */
@@ -31,6 +32,7 @@ export interface DeltaParts {
   readonly records: RecordStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
+  readonly lines: LineReader
   readonly environment: Environment
 }
 
@@ -51,8 +53,14 @@ export interface DeltaHolding {
   readonly memory?: MemoryLease | undefined
 }
 
-/** An object of the newer version by its id, and the one of the older that it may have come from. */
-type IdPair = readonly [newer: Uint8Array, older: Uint8Array]
+/** An object by its place, or by its id if it lies in another pack than the one that refers to it. */
+type Child = ObjectPlace | Uint8Array
+
+/** An object of the newer version, and the one of the older that it may have come from. */
+interface ChildPair {
+  readonly newer: Child
+  readonly older: Child
+}
 
 interface Pair {
   readonly newer: PlacedObject
@@ -70,7 +78,7 @@ export class DeltaWalk {
   /** The objects to send, without those that were sent as one of a pair. */
   readonly #left: ReadonlyMap<number, PackSelection>
   readonly #held: ReadonlyMap<number, Bitmap>
-  readonly #waiting: IdPair[] = []
+  readonly #waiting: ChildPair[] = []
   readonly #memory: MemoryLease | undefined
   /** Pairs for which memory is leased. */
   #pairsHeld = 0
@@ -116,10 +124,7 @@ export class DeltaWalk {
   async #nextPairs(signal: AbortSignal): Promise<readonly Pair[]> {
     const pairs: Pair[] = []
     while (this.#waiting.length > 0 && pairs.length === 0) {
-      const ids = this.#waiting.splice(-PAIRS_AT_ONCE)
-      const locations = await locate(this.#parts.records, this.#difference.project, ids.flat(), signal)
-      for (let at = 0; at < locations.length; at += 2) {
-        const [newer, older] = [locations[at], locations[at + 1]]
+      for (const { newer, older } of await this.#placesOf(this.#waiting.splice(-PAIRS_AT_ONCE), signal)) {
         if (newer === undefined || older === undefined) continue
         if (this.#held.get(older.sequence)?.has(older.ordinal) !== true) continue
         const wanted = this.#left.get(newer.sequence)?.wanted
@@ -130,6 +135,18 @@ export class DeltaWalk {
       await this.#breathe(signal)
     }
     return pairs
+  }
+
+  /** Where both objects of each pair lie; `undefined` if one is not held. */
+  async #placesOf(
+    pairs: readonly ChildPair[],
+    signal: AbortSignal,
+  ): Promise<readonly { readonly newer: ObjectPlace | undefined; readonly older: ObjectPlace | undefined }[]> {
+    const ids = pairs.flatMap(({ newer, older }) => [newer, older]).filter((child) => child instanceof Uint8Array)
+    const found = await locate(this.#parts.records, this.#difference.project, ids, signal)
+    let next = 0
+    const placeOf = (child: Child): ObjectPlace | undefined => (child instanceof Uint8Array ? found[next++] : child)
+    return pairs.map(({ newer, older }) => ({ newer: placeOf(newer), older: placeOf(older) }))
   }
 
   /** Pairs whose texts may be in memory at the same time. */
@@ -154,7 +171,7 @@ export class DeltaWalk {
     const bytes = pairs.reduce((sum, { newer, older }) => sum + lineBytesOf(newer) + lineBytesOf(older), 0)
     buffers.hold(bytes)
     const texts = await readTexts(
-      this.#parts.reader,
+      this.#parts,
       pairs.flatMap(({ newer, older }) => [newer, older]),
       { signal, buffers },
     )
@@ -199,15 +216,28 @@ export class DeltaWalk {
   }
 
   async #addChildren({ newer, older }: Pair, signal: AbortSignal): Promise<void> {
-    for (const changed of changedChildren(
-      new ChildIds(older.tables, older.ordinal),
-      new ChildIds(newer.tables, newer.ordinal),
-    )) {
+    const olderIds = new ChildIds(older.tables, older.ordinal)
+    const newerIds = new ChildIds(newer.tables, newer.ordinal)
+    for (const changed of changedChildren(olderIds, newerIds)) {
       if (!this.#hasRoom()) return
-      if (changed === undefined) await this.#breathe(signal)
-      else this.#waiting.push([Uint8Array.from(changed[0]), Uint8Array.from(changed[1])])
+      if (changed === undefined) {
+        await this.#breathe(signal)
+        continue
+      }
+      const [newerIndex, olderIndex] = changed
+      this.#waiting.push({
+        newer: childAt(newer, newerIds, newerIndex, this.#left.get(newer.pack.sequence)?.wanted),
+        older: childAt(older, olderIds, olderIndex, this.#held.get(older.pack.sequence)),
+      })
     }
   }
+}
+
+/** By its place if the pack of its parent holds it, as far as the version (`versionHere`) has it there. */
+function childAt({ pack }: PlacedObject, ids: ChildIds, index: number, versionHere: Bitmap | undefined): Child {
+  const ordinal = ids.ordinalAt(index)
+  if (ordinal !== -1 && versionHere?.has(ordinal) === true) return { sequence: pack.sequence, ordinal }
+  return Uint8Array.from(ids.idAt(index))
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

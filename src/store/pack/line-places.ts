@@ -1,5 +1,6 @@
+import { crc32 } from 'node:zlib'
 import type { PackTables } from './pack-format.ts'
-import { blockOf } from './segment.ts'
+import { blockOf, type ByteSource, type PlacedSegment } from './segment.ts'
 
 /** The line of an object in its pack: the block that holds it, and its start in the inflated block. */
 export interface LinePlace {
@@ -7,6 +8,12 @@ export interface LinePlace {
   readonly blockStoredBytes: number
   readonly blockRawBytes: number
   readonly lineStart: number
+}
+
+/** Where a line lies, and its text. */
+export interface TextPlace extends LinePlace {
+  readonly textBytes: number
+  readonly textCrc32: number
 }
 
 /** The lines of the objects from `first` up to, not including, `end`. */
@@ -28,5 +35,30 @@ export function* linePlaces({ directory, lineBytes }: PackTables, first: number,
       lineStart,
     }
     lineStart += lineBytes[ordinal]
+  }
+}
+
+/** The line of one object by its place. */
+export function placedLine(
+  source: ByteSource,
+  id: Uint8Array,
+  { blockStart, blockStoredBytes, blockRawBytes, lineStart, textBytes, textCrc32 }: TextPlace,
+): PlacedSegment {
+  return {
+    source,
+    start: blockStart,
+    end: blockStart + blockStoredBytes,
+    rawBytes: blockRawBytes,
+    rawCrc32: 0,
+    storedCrc32: 0,
+    objects: 1,
+    idBytes: 0,
+    placed: {
+      starts: Uint32Array.of(lineStart),
+      idBytes: Uint32Array.of(id.length),
+      textBytes: Uint32Array.of(textBytes),
+      idCrc32: Uint32Array.of(crc32(id)),
+      textCrc32: Uint32Array.of(textCrc32),
+    },
   }
 }

@@ -9,7 +9,7 @@ import {
   optional,
   text,
 } from '../../../openapi/description/shape.ts'
-import { PERIOD_MS_MAX } from '../../../limits.ts'
+import { PERIOD_MS_MAX } from '../../../object/roots.ts'
 import type { ModelUsage, NewPin, Pin, ProjectUsage, RootUsage } from '../../../client/resources/wire-types.ts'
 import type { PinList } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, RESOURCE_ID, TIME } from './common.ts'

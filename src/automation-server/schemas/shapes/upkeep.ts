@@ -26,7 +26,7 @@ import type {
   ObjectAmount,
   UnreferencedObject,
 } from '../../../object/upkeep-wire-types.ts'
-import { PERIOD_MS_MAX } from '../../../limits.ts'
+import { PERIOD_MS_MAX } from '../../../object/roots.ts'
 import { CHOSEN_MAX } from '../../../object/collection.ts'
 import { DAMAGED_MAX } from '../../../object/compaction.ts'
 import { COUNT, OBJECT_ID, pageOf } from './common.ts'
