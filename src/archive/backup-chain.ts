@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ExportBase, Manifest } from './format.ts'
+import type { ExportBase, Manifest, SourceBase } from './format.ts'
 import { ArchiveReader } from './read-archive.ts'
 
 const NUMBER_DIGITS = 8
@@ -29,12 +29,12 @@ export async function readChain(folder: string): Promise<ArchiveChain> {
     last = Number.parseInt(name, 10)
     const link = await linkOf(folder, name)
     if (link.base === null) links = [link]
-    else if (link.base === links.at(-1)?.sha256) links.push(link)
+    else if (link.base.sha256 === links.at(-1)?.sha256) links.push(link)
   }
   return { links, nextName: `${String(last + 1).padStart(NUMBER_DIGITS, '0')}.tar` }
 }
 
-async function linkOf(folder: string, name: string): Promise<ChainLink & { readonly base: string | null }> {
+async function linkOf(folder: string, name: string): Promise<ChainLink & { readonly base: SourceBase | null }> {
   const path = join(folder, name)
   const archive = await ArchiveReader.open(path)
   try {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StowageError } from '../errors.ts'
-import { quoted } from '../object/id.ts'
+import { quotedPath } from '../object/id.ts'
 
 export const BACKUP_FILE = 'backup.json'
 export const ACCESS_FOLDER = 'access'
@@ -49,13 +49,24 @@ export async function readBackup(folder: string): Promise<BackupContent | undefi
     throw error
   })
   if (text === undefined) return undefined
-  const content = JSON.parse(text) as BackupContent
-  if (content.format !== 'stowage-backup')
-    throw new StowageError('corrupt_data', `${quoted(folder)} holds a ${BACKUP_FILE} of something else`)
+  const content = parsed(text)
+  if (content?.format !== 'stowage-backup')
+    throw new StowageError(
+      'corrupt_data',
+      `${quotedPath(folder)} holds a ${BACKUP_FILE} that is damaged or of something else`,
+    )
   if (content.version > BACKUP_VERSION)
     throw new StowageError(
       'not_supported',
-      `the backup ${quoted(folder)} has version ${content.version}; this release reads versions up to ${BACKUP_VERSION}`,
+      `the backup ${quotedPath(folder)} has version ${content.version}; this release reads versions up to ${BACKUP_VERSION}`,
     )
   return content
+}
+
+function parsed(text: string): BackupContent | undefined {
+  try {
+    return JSON.parse(text) as BackupContent
+  } catch {
+    return undefined
+  }
 }

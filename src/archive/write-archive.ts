@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { checkSubject } from './export-subject.ts'
@@ -15,6 +16,7 @@ import {
   RECORDS_FOLDER,
   SOURCE,
   type Source,
+  type SourceBase,
 } from './format.ts'
 import type { RemoteProject } from './remote-project.ts'
 import { recipientKey, recipientText } from './server/recipient-key.ts'
@@ -110,10 +112,19 @@ export async function* writeArchive(
     const content = await compressed(lines, COMPRESSION)
     yield* writer.part(writer.nextName(OBJECTS_FOLDER, 'txt'), content, { objects, cursor, end, runsListedAt })
   }
-  const source: Source = { project: project.remote.projectId, cursor, runsListedAt, base: since?.sha256 ?? null }
+  const source: Source = {
+    project: project.remote.projectId,
+    cursor,
+    runsListedAt,
+    base: since === undefined ? null : nameOf(since),
+  }
   yield* writer.file(MANIFEST, json(manifestOf(writer.parts)))
   yield* writer.file(SOURCE, Buffer.from(sourceText(source)))
   yield { bytes: new Uint8Array(END_BYTES) }
+}
+
+function nameOf({ cursor, sha256, path }: ExportBase): SourceBase {
+  return { cursor, sha256: sha256 ?? null, file: path === undefined ? null : basename(path) }
 }
 
 class ArchiveWriter {

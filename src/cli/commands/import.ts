@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { fileText, jsonOption } from '../common/options.ts'
@@ -46,7 +46,7 @@ export function importCommand(): Command {
 
 async function importProject(files: readonly string[], options: ImportOptions, command: Command): Promise<void> {
   const absent = files.find((file) => !existsSync(file))
-  if (absent !== undefined) throw new StowageError('invalid_request', `there is no file ${quoted(absent)}`)
+  if (absent !== undefined) throw new StowageError('invalid_request', `there is no file ${quotedPath(absent)}`)
   const { importFiles, verifyFiles } = await import('../../archive/index.ts')
   if (options.check === true) {
     const manifests = await verifyFiles(files)

@@ -7,7 +7,7 @@ import { openAccess } from '../../access/open.ts'
 import type { BackupContent } from '../../archive/index.ts'
 import { makeFolder, OWNER_ONLY, writeFileDurably } from '../../data-folder/durable-files.ts'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { quietOption } from '../client/connect.ts'
 import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
@@ -76,7 +76,7 @@ function tell({ hasAccess, projects, takenAt }: BackupContent, { data, json }: R
 async function begin(data: string, takenAt: string): Promise<void> {
   const isBegun = existsSync(join(data, RESTORING_FILE))
   if (!isBegun && existsSync(data) && (await readdir(data)).length > 0)
-    throw new StowageError('conflict', `the folder ${quoted(data)} is not empty; name a new one with --data`)
+    throw new StowageError('conflict', `the folder ${quotedPath(data)} is not empty; name a new one with --data`)
   await makeFolder(data, OWNER_ONLY)
   await writeFileDurably(data, RESTORING_FILE, `${JSON.stringify({ takenAt })}\n`, { replace: true })
 }
