@@ -113,3 +113,20 @@ test('a folder that was put back is backed up in full', async (t) => {
   const house = createClient({ url, token }).project('house')
   assert.equal((await linesOf(house, states[2].rootId)).length, states[2].objects.length)
 })
+
+test('neither a restore nor a copy goes into memory, which would be lost when the command ends', async (t) => {
+  const data = newDataFolder(t)
+  const backup = join(dirname(data), 'backup')
+  await started(t, data).then(({ stop }) => stop())
+  await ok(['backup', backup, '--data', data, '--quiet'])
+  const target = join(dirname(data), 'target')
+  for (const args of [
+    ['restore', backup, '--data', target],
+    ['copy', '--from', data, '--to', target],
+  ]) {
+    const { code, stderr } = await stowage([...args, '--storage', 'memory'])
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, /argument 'memory' is invalid\. Allowed choices are filesystem, level\./)
+  }
+  assert.equal(existsSync(target), false)
+})

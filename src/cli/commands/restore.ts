@@ -5,17 +5,18 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { openAccess } from '../../access/open.ts'
 import type { BackupContent } from '../../archive/index.ts'
+import type { FolderKind } from '../../data-folder/data-folder.ts'
 import { makeFolder, OWNER_ONLY, writeFileDurably } from '../../data-folder/durable-files.ts'
 import { StowageError } from '../../errors.ts'
 import { quotedPath } from '../../object/id.ts'
 import { quietOption } from '../client/connect.ts'
-import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
+import { lineProgress, NO_PROGRESS, objectsState, openProgress } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
 import { formatCount, printable } from '../common/format.ts'
 import { dataOption, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { signalToStop } from '../common/signals.ts'
-import { RESTORING_FILE, type StorageKind, storageOf, storageOption } from '../common/storage.ts'
+import { folderStorageOption, RESTORING_FILE, storageOf } from '../common/storage.ts'
 
 const EXAMPLES = `
 Examples:
@@ -28,7 +29,7 @@ ${EXIT_HELP}`
 
 interface RestoreOptions {
   readonly data: string
-  readonly storage?: StorageKind
+  readonly storage?: FolderKind
   readonly quiet?: boolean
   readonly json?: boolean
 }
@@ -39,7 +40,7 @@ export function restoreCommand(): Command {
     .description('Restore a backup of "stowage backup" into a data folder.')
     .argument('<folder>', 'the folder of the backup')
     .addOption(dataOption())
-    .addOption(storageOption())
+    .addOption(folderStorageOption())
     .addOption(quietOption())
     .addOption(jsonOption('print {"data", "projects", "takenAt"}'))
     .addHelpText('after', EXAMPLES)
@@ -108,11 +109,7 @@ async function restoreInto(
     await restoreProjects(
       folder,
       { url: 'http://folder.invalid', token: undefined, fetch },
-      {
-        signal,
-        onProgress: ({ project, objects }) =>
-          progress.update({ done: objects, total: undefined, text: `${project}: ${formatCount(objects, 'object')}` }),
-      },
+      { signal, onProgress: (at) => progress.update(objectsState(at, at.project)) },
     )
   } finally {
     progress.stop()
