@@ -2,10 +2,12 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path'
 import { syncFolder } from '../data-folder/durable-files.ts'
 import { StowageError } from '../errors.ts'
-import { quoted } from '../object/id.ts'
+import { quotedPath } from '../object/id.ts'
 import type { Manifest, ManifestPart } from './format.ts'
+import { oneAtATime } from './one-at-a-time.ts'
 import { ArchiveReader } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
+import type { RemoteProject } from './remote-project.ts'
 import { type Checkpoint, type ExportOptions, type ExportState, writeArchive } from './write-archive.ts'
 
 /** How far an export is. */
@@ -47,8 +49,9 @@ interface JournalOpening {
 
 /**
  * Exports a project into a file, which appears when it is whole. Until then it grows as `<path>.partial`, beside a
- * journal; a later export of the same subject continues from there. Throws `conflict` if the file exists, and `not_found` if its
- * folder does not.
+ * journal; a later export of the same subject continues from there, unless the server was restored in between. Throws
+ * `conflict` if the file exists, another process is making it, or the project does not continue the base, and
+ * `not_found` if the folder or the project does not exist.
  */
 export async function exportToFile(
   address: ProjectAddress,
@@ -56,9 +59,20 @@ export async function exportToFile(
   options: ExportFileOptions = {},
 ): Promise<ExportResult> {
   const project = remoteProject(address, options.signal)
-  if (await exists(path)) throw new StowageError('conflict', `the file ${quoted(path)} exists; choose another name`)
   if (!(await exists(dirname(path))))
-    throw new StowageError('not_found', `the folder ${quoted(dirname(path))} does not exist; create it first`)
+    throw new StowageError('not_found', `the folder ${quotedPath(dirname(path))} does not exist; create it first`)
+  await oneAtATime(`${path}.partial`, `the file ${quotedPath(path)}`, () => makeFile(project, path, options))
+  const archive = await ArchiveReader.open(path)
+  try {
+    const { cursor, runsListedAt } = await archive.source()
+    return { manifest: await archive.manifest(), cursor, runsListedAt }
+  } finally {
+    await archive.close()
+  }
+}
+
+async function makeFile(project: RemoteProject, path: string, options: ExportFileOptions): Promise<void> {
+  if (await exists(path)) throw new StowageError('conflict', `the file ${quotedPath(path)} exists; choose another name`)
   const [partial, journalPath] = [`${path}.partial`, `${path}.partial.journal`]
   const opening: JournalOpening = {
     url: project.remote.connection.url,
@@ -68,6 +82,36 @@ export async function exportToFile(
     sealedFor: options.sealSecretsFor ?? null,
   }
   const state = await readJournal(journalPath, opening, (await sizeOf(partial)) ?? 0)
+  const write = (from: ExportState | undefined): Promise<void> =>
+    writePartial({ partial, journalPath, opening, state: from }, project, options)
+  try {
+    await write(state).catch((error: unknown) => {
+      if (state === undefined || !(error instanceof StowageError) || error.code !== 'conflict') throw error
+      // The server does not have the history of the interrupted export any more.
+      return write(undefined)
+    })
+  } catch (error) {
+    // There is nothing to continue from.
+    if ((await sizeOf(partial)) === 0) for (const file of [partial, journalPath]) await rm(file, { force: true })
+    throw error
+  }
+  await rename(partial, path)
+  await syncFolder(dirname(path))
+  await rm(journalPath, { force: true })
+}
+
+interface PartialArchive {
+  readonly partial: string
+  readonly journalPath: string
+  readonly opening: JournalOpening
+  readonly state: ExportState | undefined
+}
+
+async function writePartial(
+  { partial, journalPath, opening, state }: PartialArchive,
+  project: RemoteProject,
+  options: ExportFileOptions,
+): Promise<void> {
   const file = await open(partial, state === undefined ? 'w' : 'r+', 0o600)
   const journal = await open(journalPath, state === undefined ? 'w' : 'a', 0o600)
   try {
@@ -78,16 +122,6 @@ export async function exportToFile(
   } finally {
     await file.close()
     await journal.close()
-  }
-  await rename(partial, path)
-  await syncFolder(dirname(path))
-  await rm(journalPath, { force: true })
-  const archive = await ArchiveReader.open(path)
-  try {
-    const { cursor, runsListedAt } = await archive.source()
-    return { manifest: await archive.manifest(), cursor, runsListedAt }
-  } finally {
-    await archive.close()
   }
 }
 
@@ -109,7 +143,7 @@ async function append(
     // Parts that the journal names must not be lost in a crash that the journal survives.
     await file.datasync()
     await journal.appendFile(`${JSON.stringify(checkpoint)}\n`)
-    objects += checkpoint.part?.objects ?? 0
+    objects += checkpoint.part.objects ?? 0
     onProgress?.({ bytes: position, objects })
   }
 }
@@ -123,8 +157,8 @@ async function readJournal(path: string, opening: JournalOpening, sizeBytes: num
   for (const line of lines.slice(1)) {
     const { part, bytes, cursor, end, runsListedAt } = JSON.parse(line) as Checkpoint
     if (bytes > sizeBytes) break
-    if (part !== undefined) parts.push(part)
-    if (cursor !== undefined) last = { bytes, cursor, ...(end && { end }), runsListedAt, count: parts.length }
+    parts.push(part)
+    if (cursor !== undefined && end !== undefined) last = { bytes, cursor, end, runsListedAt, count: parts.length }
   }
   return last && { ...last, parts: parts.slice(0, last.count) }
 }

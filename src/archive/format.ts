@@ -48,8 +48,18 @@ export interface Source {
   readonly cursor: string | null
   /** The time at which the runs were listed, by the clock of the server. */
   readonly runsListedAt: string
-  /** The `sha256` of the manifest that this archive adds to; `null` for a full one. */
-  readonly base: string | null
+  /** The archive that this one adds to; `null` for a full one. */
+  readonly base: SourceBase | null
+}
+
+/** The archive before an incremental one. */
+export interface SourceBase {
+  /** The end of its objects; `null` if it had none. */
+  readonly cursor: string | null
+  /** The `sha256` of its manifest; `null` if only the cursor was given. */
+  readonly sha256: string | null
+  /** The name that its file had; `null` if only the cursor was given. */
+  readonly file: string | null
 }
 
 /** The basis of the next export. */
@@ -60,4 +70,8 @@ export interface ExportBase {
   readonly runsListedAt?: string
   /** The `sha256` of the manifest of the base. */
   readonly sha256?: string
+  /** The project of the base. An export of another project is refused. */
+  readonly project?: string
+  /** The file of the base, for messages. */
+  readonly path?: string
 }

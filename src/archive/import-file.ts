@@ -4,7 +4,8 @@ import { decodeLines } from '../client/download/lines.ts'
 import type { ObjectText } from '../client/common/types.ts'
 import { upload } from '../client/upload/upload-batches.ts'
 import { StowageError } from '../errors.ts'
-import { quoted } from '../object/id.ts'
+import { quoted, quotedPath } from '../object/id.ts'
+import { checkPlace, type ReadArchive } from './chain-order.ts'
 import { ARTIFACTS_FOLDER, type Manifest, OBJECTS_FOLDER, RECORDS_FOLDER } from './format.ts'
 import { type ArchiveEntry, ArchiveReader } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
@@ -62,40 +63,41 @@ export async function importFiles(
   const project = remoteProject(address, options.signal)
   const archives: ArchiveReader[] = []
   try {
-    await verifyChain(paths, archives, options.signal)
+    await verifyChain(paths, archives, { signal: options.signal, isWhole: true })
     return await new Importer(project, archives, options).run()
   } finally {
     for (const archive of archives) await archive.close()
   }
 }
 
-/** Reads archives that follow each other, and compares them with their checksums. Throws as `importFiles` does. */
+/**
+ * Reads archives that follow each other, and compares them with their checksums. Throws as `importFiles` does, but
+ * accepts incremental archives without those before them.
+ */
 export async function verifyFiles(paths: readonly string[], signal?: AbortSignal): Promise<readonly Manifest[]> {
   const archives: ArchiveReader[] = []
   try {
-    return await verifyChain(paths, archives, signal)
+    return await verifyChain(paths, archives, { signal, isWhole: false })
   } finally {
     for (const archive of archives) await archive.close()
   }
 }
 
-/** Opens the archives into `archives`, which the caller closes. */
+/** Opens the archives into `archives`, which the caller closes. A whole chain begins with a full archive. */
 async function verifyChain(
   paths: readonly string[],
   archives: ArchiveReader[],
-  signal: AbortSignal | undefined,
+  { signal, isWhole }: { readonly signal: AbortSignal | undefined; readonly isWhole: boolean },
 ): Promise<readonly Manifest[]> {
-  const manifests: Manifest[] = []
+  const chain: ReadArchive[] = []
   for (const path of paths) {
     const archive = await ArchiveReader.open(path)
     archives.push(archive)
-    const manifest = await archive.verify(signal)
-    const before = manifests.at(-1)
-    if (before !== undefined && (await archive.source()).base !== before.sha256)
-      throw new StowageError('invalid_request', `${quoted(path)} does not continue the archive before it`)
-    manifests.push(manifest)
+    const source = await archive.source()
+    if (isWhole || chain.length > 0) checkPlace(path, source, chain.at(-1))
+    chain.push({ path, source, manifest: await archive.verify(signal) })
   }
-  return manifests
+  return chain.map(({ manifest }) => manifest)
 }
 
 class Importer {
@@ -175,7 +177,7 @@ class Importer {
     if (artifact === undefined)
       throw new StowageError(
         'corrupt_data',
-        `${quoted(archive.path)} has a file ${quoted(entry.name)} without its record`,
+        `${quotedPath(archive.path)} has a file ${quoted(entry.name)} without its record`,
       )
     announced.delete(id)
     const hash = createHash('sha256')

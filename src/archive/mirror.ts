@@ -6,6 +6,7 @@ import { createClient } from '../client/client.ts'
 import type { Project } from '../client/project.ts'
 import { StowageError } from '../errors.ts'
 import { quoted } from '../object/id.ts'
+import { checkSubject } from './export-subject.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
 import { RecordSender, type RecordTotals } from './record-sender.ts'
 import type { RemoteProject } from './remote-project.ts'
@@ -49,7 +50,7 @@ const SOURCE_HEX_DIGITS = 32
  * Copies to the target everything of the source that it lacks. Between two Stowage servers that is everything, and
  * models, versions, automations and runs keep their ids; from any other server of the contract it is `roots` with
  * everything below them. A mirror that is started again continues from its last state. It deletes nothing. Throws
- * `ClientError`, and `invalid_request` if roots are needed.
+ * `ClientError`, `invalid_request` if roots are needed, and `not_found` if the source has no such project.
  */
 export async function mirrorProject(
   from: ProjectAddress,
@@ -59,11 +60,13 @@ export async function mirrorProject(
   const mirror = new Mirror(from, to, options)
   const { roots = [] } = options
   if (roots.length > 0) return mirror.roots(roots)
-  if (await mirror.source.hasPages()) return mirror.everything()
-  throw new StowageError(
-    'invalid_request',
-    'the source cannot list its objects; name the roots to copy (--root), or use a server with the extension archives()',
-  )
+  if (!(await mirror.source.hasPages()))
+    throw new StowageError(
+      'invalid_request',
+      'the source cannot list its objects; name the roots to copy (--root), or use a server with the extension archives()',
+    )
+  await checkSubject(mirror.source)
+  return mirror.everything()
 }
 
 class Mirror {
@@ -85,16 +88,15 @@ class Mirror {
   async everything(): Promise<MirrorResult> {
     const takesRecords = await this.#target.takesRecords()
     const begin = takesRecords ? await this.#cursor() : null
-    if (!takesRecords || !(await this.source.hasRecords())) {
-      await this.#objects(begin, takesRecords)
-      return this.#tally
-    }
+    const hasRecords = takesRecords && (await this.source.hasRecords())
+    const run = (from: string | null): Promise<MirrorResult> =>
+      hasRecords ? this.#withRecords(from) : this.#objectsAlone(from, takesRecords)
     try {
-      return await this.#withRecords(begin)
+      return await run(begin)
     } catch (error) {
       if (begin === null || !isStale(error)) throw error
-      // The source was removed and created again, or the target lost its contents: then everything is examined again.
-      return await this.#withRecords(null)
+      // The source was restored, or removed and created again, or the target lost its contents: all is examined again.
+      return await run(null)
     }
   }
 
@@ -120,6 +122,11 @@ class Mirror {
   get #call(): { readonly signal?: AbortSignal } {
     const { signal } = this.#options
     return signal === undefined ? {} : { signal }
+  }
+
+  async #objectsAlone(begin: string | null, keepsMark: boolean): Promise<MirrorResult> {
+    await this.#objects(begin, keepsMark)
+    return this.#tally
   }
 
   /** Records that the source had before its objects were read: none names an object that is not among them. */

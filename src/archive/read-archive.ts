@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { type FileHandle, open } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { StowageError } from '../errors.ts'
-import { quoted } from '../object/id.ts'
+import { quotedPath } from '../object/id.ts'
 import {
   FORMAT,
   FORMAT_VERSION,
@@ -36,7 +36,7 @@ const inflated = promisify(gunzip) as (bytes: Uint8Array, options: { maxOutputLe
 
 /**
  * The file of an export. Throws `corrupt_data` for an incomplete or damaged one, `not_supported` for one of a later
- * version.
+ * version, `not_found` if there is none, and `invalid_request` for what is not a file.
  */
 export class ArchiveReader {
   readonly path: string
@@ -52,7 +52,7 @@ export class ArchiveReader {
 
   /** Reads the headers alone. */
   static async open(path: string): Promise<ArchiveReader> {
-    const file = await open(path, 'r')
+    const file = await openFile(path)
     try {
       const reader = new ArchiveReader(path, file, await readHeaders(path, file))
       await reader.#checkOpening()
@@ -129,7 +129,7 @@ export class ArchiveReader {
     if (version > FORMAT_VERSION)
       throw new StowageError(
         'not_supported',
-        `the archive ${quoted(this.path)} has version ${version}; this release reads versions up to ${FORMAT_VERSION}`,
+        `the archive ${quotedPath(this.path)} has version ${version}; this release reads versions up to ${FORMAT_VERSION}`,
       )
     if (this.entries.at(-1)?.name !== SOURCE)
       throw damaged(this.path, 'it does not end with its source: the export was cut off')
@@ -151,6 +151,16 @@ export class ArchiveReader {
     for await (const chunk of this.chunks(entry)) chunks.push(chunk)
     return Buffer.concat(chunks)
   }
+}
+
+async function openFile(path: string): Promise<FileHandle> {
+  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+    throw new StowageError('not_found', `there is no archive ${quotedPath(path)}`)
+  })
+  if (info.isFile()) return open(path, 'r')
+  const what = info.isDirectory() ? 'a folder' : 'a pipe or a device, and an archive is read in any order'
+  throw new StowageError('invalid_request', `${quotedPath(path)} is ${what}; name the file of an archive`)
 }
 
 async function readHeaders(path: string, file: FileHandle): Promise<readonly ArchiveEntry[]> {
@@ -199,5 +209,5 @@ async function readExactly(file: FileHandle, start: number, count: number): Prom
 }
 
 function damaged(path: string, how: string, cause?: unknown): StowageError {
-  return new StowageError('corrupt_data', `${quoted(path)} is not a complete archive: ${how}`, { cause })
+  return new StowageError('corrupt_data', `${quotedPath(path)} is not a complete archive: ${how}`, { cause })
 }

@@ -3,6 +3,7 @@ import { ClientError } from '../client/common/errors.ts'
 import type { Answer } from '../client/http/answer.ts'
 import type { Call } from '../client/http/connection.ts'
 import { parseJson, type Remote } from '../client/http/remote.ts'
+import { listedStore } from './list-projects.ts'
 
 /** A part of everything that a project holds. */
 export interface ObjectLines {
@@ -108,6 +109,22 @@ export class RemoteProject {
     return new Date(Number.isNaN(date) ? Date.now() : date).toISOString()
   }
 
+  /**
+   * Whether the server has something of the project. Throws `conflict` if `after` is given and is not a place in its
+   * history.
+   */
+  async exists(after: string | null = null): Promise<boolean> {
+    try {
+      ;(await this.#request({ path: ['export', 'objects'], ...(after && { query: [['after', after]] }) })).cancel()
+      return true
+    } catch (error) {
+      if (!(error instanceof ClientError) || error.code !== 'not_found') throw error
+    }
+    // It may have models alone, or automations or pins; the list of all projects takes longest.
+    if (await this.#hasModels()) return true
+    return (await listedStore(this.remote, this.signal)).projects.includes(this.remote.projectId)
+  }
+
   /** Whether the server has models, versions and runs. */
   async hasRecords(): Promise<boolean> {
     return this.#has(['models'])
@@ -174,6 +191,12 @@ export class RemoteProject {
       if (error instanceof ClientError && error.code === 'not_found') return undefined
       throw error
     }
+  }
+
+  async #hasModels(): Promise<boolean> {
+    if (!(await this.hasRecords())) return false
+    const { items } = await this.#json({ path: ['models'], query: [['limit', '1']] })
+    return Array.isArray(items) && items.length > 0
   }
 
   async #has(path: readonly string[]): Promise<boolean> {

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ClientOptions } from '../client/client.ts'
 import { StowageError } from '../errors.ts'
-import { quoted } from '../object/id.ts'
+import { quoted, quotedPath } from '../object/id.ts'
 import { copyAccessFiles } from './access-copy.ts'
-import { ACCESS_FOLDER, type BackupContent, readBackup } from './backup-format.ts'
+import { ACCESS_FOLDER, BACKUP_FILE, type BackupContent, readBackup } from './backup-format.ts'
 import { importFiles, type ImportProgress } from './import-file.ts'
 
 /** How a backup is restored. */
@@ -15,13 +16,21 @@ export interface RestoreOptions {
 }
 
 /**
- * The contents of the backup in the folder. Throws `not_found` if no backup was finished, `not_supported` for one of a
- * later version.
+ * The contents of the backup in the folder. Throws `not_found` if no backup was finished or one of its archives is
+ * missing, `not_supported` for one of a later version.
  */
 export async function openBackup(folder: string): Promise<BackupContent> {
   const content = await readBackup(folder)
-  if (content !== undefined) return content
-  throw new StowageError('not_found', `${quoted(folder)} holds no finished backup`)
+  if (content === undefined)
+    throw new StowageError('not_found', `${quotedPath(folder)} holds no finished backup, with a ${BACKUP_FILE}`)
+  for (const { project, files } of content.projects)
+    for (const file of files)
+      if (!existsSync(join(folder, file)))
+        throw new StowageError(
+          'not_found',
+          `the backup ${quotedPath(folder)} lacks the archive ${quotedPath(file)} of the project ${quoted(project)}, which its ${BACKUP_FILE} names; put it back, or restore another backup`,
+        )
+  return content
 }
 
 /** Puts the keys and tokens of a backup into a data folder. To be done before the server there is opened. */

@@ -1,6 +1,8 @@
 import { createHash, type Hash } from 'node:crypto'
+import { basename } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { checkSubject } from './export-subject.ts'
 import {
   ARTIFACTS_FOLDER,
   type ExportBase,
@@ -14,6 +16,7 @@ import {
   RECORDS_FOLDER,
   SOURCE,
   type Source,
+  type SourceBase,
 } from './format.ts'
 import type { RemoteProject } from './remote-project.ts'
 import { recipientKey, recipientText } from './server/recipient-key.ts'
@@ -41,13 +44,11 @@ export interface ExportOptions {
 export interface Checkpoint {
   /** Bytes of the archive. */
   readonly bytes: number
-  /** The part that ends here; none after the opening. */
-  readonly part?: ManifestPart
-  /**
-   * The place from which the objects continue; absent while records are written, which cannot continue in the middle.
-   */
-  readonly cursor?: string | null
-  /** The end of the run that reads the objects; absent before its first page. */
+  /** The part that ends here. */
+  readonly part: ManifestPart
+  /** The place from which the objects continue; absent for records, which cannot continue in the middle. */
+  readonly cursor?: string
+  /** The end of the run that reads the objects. */
   readonly end?: string
   readonly runsListedAt: string
 }
@@ -58,12 +59,15 @@ export interface ArchivePiece {
   readonly checkpoint?: Checkpoint
 }
 
-/** The parts that an interrupted export already has. */
+/**
+ * The parts that an interrupted export already has. The cursor and the end prove that the server still has the history
+ * from which they come.
+ */
 export interface ExportState {
   readonly bytes: number
   readonly parts: readonly ManifestPart[]
-  readonly cursor: string | null
-  readonly end?: string
+  readonly cursor: string
+  readonly end: string
   readonly runsListedAt: string
 }
 
@@ -75,7 +79,10 @@ const COMPRESSION = { level: 4 }
 
 const compressed = promisify(gzip) as (bytes: Uint8Array, options: typeof COMPRESSION) => Promise<Buffer>
 
-/** The bytes of an archive of the project, piece by piece; from where `state` ends, if it is given. */
+/**
+ * The bytes of an archive of the project, piece by piece; from where `state` ends, if it is given. Throws as
+ * `checkSubject` does before the first piece.
+ */
 export async function* writeArchive(
   project: RemoteProject,
   { since, hasSealedSecrets = false, sealSecretsFor }: ExportOptions,
@@ -87,26 +94,37 @@ export async function* writeArchive(
   const writer = new ArchiveWriter(state)
   let runsListedAt = state?.runsListedAt ?? ''
   if (state === undefined) {
+    await checkSubject(project, since)
     yield* writer.file(OPENING, json({ format: FORMAT, version: FORMAT_VERSION }))
     // Before anything else, so that everything that a version needs is among the objects that follow.
     if (await project.hasRecords()) {
       runsListedAt = await project.timeText()
       const secrets = { hasSealedSecrets, ...(recipient === undefined ? {} : { recipient }) }
-      yield* writer.records(project, { ...secrets, runsKnownUntil: since?.runsListedAt })
+      // A base without a cursor had no objects: nothing proves that its runs are ours.
+      const runsKnownUntil = since === undefined || since.cursor === null ? undefined : since.runsListedAt
+      yield* writer.records(project, { ...secrets, runsKnownUntil })
     }
   }
   let cursor = state?.cursor ?? since?.cursor ?? null
-  yield { bytes: new Uint8Array(), checkpoint: { bytes: writer.bytes, cursor, runsListedAt } }
   for await (const { lines, objects, next, end } of project.objectPages(cursor, state?.end)) {
     cursor = next
     if (objects === 0) continue
     const content = await compressed(lines, COMPRESSION)
     yield* writer.part(writer.nextName(OBJECTS_FOLDER, 'txt'), content, { objects, cursor, end, runsListedAt })
   }
-  const source: Source = { project: project.remote.projectId, cursor, runsListedAt, base: since?.sha256 ?? null }
+  const source: Source = {
+    project: project.remote.projectId,
+    cursor,
+    runsListedAt,
+    base: since === undefined ? null : nameOf(since),
+  }
   yield* writer.file(MANIFEST, json(manifestOf(writer.parts)))
   yield* writer.file(SOURCE, Buffer.from(sourceText(source)))
   yield { bytes: new Uint8Array(END_BYTES) }
+}
+
+function nameOf({ cursor, sha256, path }: ExportBase): SourceBase {
+  return { cursor, sha256: sha256 ?? null, file: path === undefined ? null : basename(path) }
 }
 
 class ArchiveWriter {

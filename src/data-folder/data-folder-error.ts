@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import type { FolderHolder } from './folder-lock.ts'
+import type { ProcessHolder } from './process-holder.ts'
 
 export type DataFolderErrorCode =
   | 'FOLDER_HELD'
@@ -17,12 +17,12 @@ export class DataFolderError extends Error {
   override readonly name = 'DataFolderError'
   readonly code: DataFolderErrorCode
   /** The process that holds the folder, if it is known (`FOLDER_HELD`). */
-  readonly holder: FolderHolder | undefined
+  readonly holder: ProcessHolder | undefined
 
   constructor(
     code: DataFolderErrorCode,
     message: string,
-    options: ErrorOptions & { readonly holder?: FolderHolder | undefined } = {},
+    options: ErrorOptions & { readonly holder?: ProcessHolder | undefined } = {},
   ) {
     super(message, options)
     this.code = code

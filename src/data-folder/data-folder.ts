@@ -2,14 +2,8 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DataFolderError, hasCode, openingError } from './data-folder-error.ts'
 import { restrictToOwner, makeFolder, OWNER_ONLY, writeFileDurably } from './durable-files.ts'
-import {
-  type FolderHolder,
-  folderHolder,
-  isHeldByThisProcess,
-  readLockFile,
-  removeLockFile,
-  writeLockFile,
-} from './folder-lock.ts'
+import { folderHolder, isHeldByThisProcess, readLockFile, removeLockFile, writeLockFile } from './folder-lock.ts'
+import type { ProcessHolder } from './process-holder.ts'
 
 /** Says which storage and format a data folder holds. Its absence, or an unexpected byte in it, means hands off. */
 export const MARKER_FILE = 'stowage.json'
@@ -110,7 +104,7 @@ async function refuseHeld<T>({ path, mayBeIncomplete }: FolderPlan<T>): Promise<
   if (holder && (mayBeIncomplete === true || (await isHeldByThisProcess(holder)))) throw heldError(path, holder)
 }
 
-function heldError(path: string, holder: FolderHolder | undefined, cause?: unknown): DataFolderError {
+function heldError(path: string, holder: ProcessHolder | undefined, cause?: unknown): DataFolderError {
   const who = holder ? `process ${holder.pid} on ${holder.host} (since ${holder.openedAt})` : 'another process'
   return new DataFolderError(
     'FOLDER_HELD',

@@ -39,6 +39,9 @@ export async function makeFolder(path: string, mode: number = 0o777): Promise<vo
     await syncFolder(dirname(made))
 }
 
+/** The end of the names of files that are being written. */
+export const TEMPORARY_SUFFIX = '.tmp'
+
 /**
  * Writes a small file whole or not at all. `replace` decides whether an existing file is replaced or is an error
  * (`EEXIST`).
@@ -50,7 +53,7 @@ export async function writeFileDurably(
   { replace }: { readonly replace: boolean },
 ): Promise<void> {
   // A pid would not do: two machines that share the folder may have the same one.
-  const temporary = join(folder, `${name}.${randomUUID()}.tmp`)
+  const temporary = join(folder, `${name}.${randomUUID()}${TEMPORARY_SUFFIX}`)
   try {
     const handle = await open(temporary, 'w')
     try {

@@ -144,7 +144,8 @@ export interface ProjectCatalog {
 }
 
 /**
- * A place in the order in which a project keeps its objects. It holds for one generation: until the project is removed.
+ * A place in the order in which a project keeps its objects. It holds for one history of the project: not after the
+ * project was removed, not in the project of another server, and not if an older copy of the storage was put back.
  */
 export interface ObjectCursor {
   readonly generation: number
@@ -154,6 +155,8 @@ export interface ObjectCursor {
   readonly layout: number
   /** Everything that was written before this epoch lies before the place, also if a merge moved it behind the place. */
   readonly epoch: number
+  /** The moment at which the run began: its number, and the random id that the history alone knows. */
+  readonly point: { readonly number: number; readonly id: string }
 }
 
 export interface ObjectPageOptions extends SignalOptions {
@@ -179,7 +182,7 @@ export interface ObjectPage {
 }
 
 export interface ObjectPager {
-  /** `undefined` if the project does not exist. Throws `conflict` for a cursor of a generation that was removed. */
+  /** `undefined` if the project does not exist. Throws `conflict` for a cursor of another history. */
   page(projectId: string, options: ObjectPageOptions): Promise<ObjectPage | undefined>
 }
 

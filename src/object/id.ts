@@ -60,8 +60,12 @@ export function checkProjectId(id: string, what: string = 'project id'): Uint8Ar
 
 /** Foreign text as a message may show it: cut, in quotes, and in one line whatever reads it. */
 export function quoted(text: string): string {
-  const cut = text.length > QUOTED_CHARACTERS_MAX ? `${text.slice(0, QUOTED_CHARACTERS_MAX)}…` : text
-  return JSON.stringify(cut).replace(
+  return quotedPath(text.length > QUOTED_CHARACTERS_MAX ? `${text.slice(0, QUOTED_CHARACTERS_MAX)}…` : text)
+}
+
+/** The same in full, for the path of a file: its end says most. */
+export function quotedPath(path: string): string {
+  return JSON.stringify(path).replace(
     UNPRINTABLE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

@@ -11,6 +11,7 @@ import { type PackTables, tableEntry, textBytesOf } from './pack/pack-format.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
 import { keyBounds, keyParts, packKey, parseHex, pendingKey } from './records/keys.ts'
 import { objectsHeldBy } from './records/held-objects.ts'
+import { ExportPoints, SETTLED_EPOCHS } from './records/export-points.ts'
 import { LOOKUP_KEYS, readObjects } from './records/locator.ts'
 import { markedPack } from './records/committed-pack.ts'
 import type { ObjectRecord } from './records/object-record.ts'
@@ -27,11 +28,6 @@ interface PagerParts {
   readonly recentEpoch: () => Promise<number>
 }
 
-/**
- * What was written so many epochs before a run, about a day, is certainly in it: a commit may carry an epoch that was
- * looked up a while before.
- */
-const SETTLED_EPOCHS = 144
 /** Records of packs that are read at once: those of small packs contain the packs. */
 const PACKS_AT_ONCE = 32
 
@@ -43,6 +39,12 @@ interface Draft {
   readonly packs: PackSelection[]
   textBytes: number
   next: ObjectCursor
+}
+
+/** A run of pages. */
+interface Run {
+  readonly project: ProjectView
+  readonly end: ObjectCursor
 }
 
 interface FillOptions {
@@ -73,26 +75,28 @@ interface PackToTake {
  */
 export class PackObjectPager implements ObjectPager {
   readonly #parts: PagerParts
+  readonly #points: ExportPoints
 
   constructor(parts: PagerParts) {
     this.#parts = parts
+    this.#points = new ExportPoints(parts)
   }
 
   async page(
     projectId: string,
     { after, until, textBytesMax, signal }: ObjectPageOptions,
   ): Promise<ObjectPage | undefined> {
-    const { records, catalog, reader } = this.#parts
-    const project = await viewProject(records, projectId, signal)
-    if (project === undefined) {
-      if (after !== undefined) throw removedMeanwhile()
+    const { catalog, reader } = this.#parts
+    const run = await this.#run(projectId, until, signal)
+    if (run === undefined) {
+      if (after !== undefined || until !== undefined) throw otherHistory()
       return undefined
     }
-    if (after !== undefined && after.generation !== project.generation) throw removedMeanwhile()
-    const end = until ?? (await this.#endOf(project))
-    const { generation } = project
+    const { project, end } = run
+    for (const place of [after, until])
+      if (place !== undefined && !(await this.#points.has(project, place, signal))) throw otherHistory()
     const { sequence, ordinal, epoch } = after ?? { sequence: 0, ordinal: 0, epoch: 0 }
-    const next = { generation, sequence, ordinal, layout: end.layout, epoch }
+    const next = { ...end, sequence, ordinal, epoch }
     const draft: Draft = { packs: [], textBytes: 0, next }
     if (!(await this.#waitsForPacks(project, next, end, signal)))
       await this.#fill(project, draft, { end, textBytesMax, signal })
@@ -101,9 +105,19 @@ export class PackObjectPager implements ObjectPager {
     return { selection, next: draft.next, end }
   }
 
-  async #endOf({ generation, sequence, layout }: ProjectView): Promise<ObjectCursor> {
-    const epoch = Math.max(0, (await this.#parts.recentEpoch()) - SETTLED_EPOCHS)
-    return { generation, sequence, ordinal: 0, layout, epoch }
+  /** The project with the end of a run that begins, or that goes on; `undefined` if the project does not exist. */
+  async #run(projectId: string, until: ObjectCursor | undefined, signal: AbortSignal): Promise<Run | undefined> {
+    if (until !== undefined) {
+      const project = await viewProject(this.#parts.records, projectId, signal)
+      return project && { project, end: until }
+    }
+    const begun = await this.#points.begin(projectId, signal)
+    if (begun === undefined) return undefined
+    const { sequence, layout, epoch, number, id } = begun.point
+    const { generation } = begun.project
+    const settled = Math.max(0, epoch - SETTLED_EPOCHS)
+    const end = { generation, sequence, ordinal: 0, layout, epoch: settled, point: { number, id } }
+    return { project: begun.project, end }
   }
 
   /**
@@ -274,6 +288,9 @@ async function take(draft: Draft, { pack, tables, held, textBytesMax, yielder }:
   return false
 }
 
-function removedMeanwhile(): StowageError {
-  return new StowageError('conflict', 'the project was removed since the previous page; start again without "after"')
+function otherHistory(): StowageError {
+  return new StowageError(
+    'conflict',
+    'the cursor is not of this project as it is now: the project was removed, its server was restored or got older data, or the cursor comes from elsewhere; start again without "after"',
+  )
 }

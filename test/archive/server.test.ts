@@ -54,6 +54,7 @@ interface Asked {
   readonly status: number
   readonly json: { readonly code?: string; readonly message?: string }
   readonly text: string
+  readonly headers: Headers
 }
 
 type Ask = (path: string, body?: unknown, token?: string) => Promise<Asked>
@@ -75,7 +76,12 @@ async function server(
     const response = await service.fetch(new Request(`http://in.process/api/v1/projects${path}`, init))
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
-    return { status: response.status, text, json: isJson ? (JSON.parse(text) as Asked['json']) : {} }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      json: isJson ? (JSON.parse(text) as Asked['json']) : {},
+    }
   }
   return {
     ask,
@@ -156,11 +162,17 @@ test('an unknown cursor is refused, and a project without objects has no page', 
   const { ask, upload } = await server(t)
   assert.deepEqual([(await ask('/house/export/objects')).status, (await ask('')).text], [404, ''])
   await upload()
-  assert.equal((await ask('/house/export/objects')).text.split('\n')[0], 'root\t{"id":"root"}')
-  assert.match((await ask('/house/export/objects?after=1.1.1.0.0')).text, /^half\t[^\n]*\n$/)
-  assert.equal((await ask('/house/export/objects?after=1.1.2.0.0')).text, '')
-  assert.equal((await ask('/house/export/objects?after=2.0.0.0.0')).json.code, 'conflict')
-  for (const after of ['', '1', 'x.y.z', '1.2.3', `${'f'.repeat(9)}.0.0.0.0`])
+  const { text, headers } = await ask('/house/export/objects')
+  assert.equal(text.split('\n')[0], 'root\t{"id":"root"}')
+  const point = (headers.get('stowage-end') ?? '').split('.').slice(-2).join('.')
+  assert.match(point, /^1\.[0-9a-f]{16}$/)
+  assert.match((await ask(`/house/export/objects?after=1.1.1.0.0.${point}`)).text, /^half\t[^\n]*\n$/)
+  assert.equal((await ask(`/house/export/objects?after=1.1.2.0.0.${point}`)).text, '')
+  const elsewhere = point.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+  for (const cursor of [`2.0.0.0.0.${point}`, `1.1.1.0.0.${elsewhere}`])
+    for (const query of [`after=${cursor}`, `after=1.1.1.0.0.${point}&end=${cursor}`])
+      assert.equal((await ask(`/house/export/objects?${query}`)).json.code, 'conflict', query)
+  for (const after of ['', '1', 'x.y.z', '1.1.1.0.0', `${'f'.repeat(9)}.0.0.0.0.${point}`])
     assert.equal((await ask(`/house/export/objects?after=${after}`)).status, 400, after)
 })
 

@@ -1,6 +1,7 @@
+import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { archives, type ProjectAddress, type SecretRecipients } from '../../src/archive/index.ts'
+import { archives, exportToFile, type ProjectAddress, type SecretRecipients } from '../../src/archive/index.ts'
 import {
   automation,
   type AutomationExtension,
@@ -53,13 +54,18 @@ export function site(
   const extensions = [extension, archives({ secretKeys: [secretKey], secretRecipients, pageBytes: PAGE_BYTES })]
   const service = createObjectService({ backend, access: openAccess(), extensions })
   t.after(() => service.close({ graceMs: 100 }))
-  const address: ProjectAddress = {
+  const address = addressOf(service)
+  return { backend, service, extension, address, project: createClient(address).project(PROJECT) }
+}
+
+/** The project of a service in this process. */
+export function addressOf(service: ObjectService): ProjectAddress {
+  return {
     url: 'http://in.process',
     token: undefined,
     projectId: PROJECT,
     fetch: (url, init) => service.fetch(new Request(url, init)),
   }
-  return { backend, service, extension, address, project: createClient(address).project(PROJECT) }
 }
 
 export const SECRETS = { apiKey: 'open sesame \u2028 ü' }
@@ -120,4 +126,16 @@ export async function linesOf(project: Project, rootId: string): Promise<readonl
   const lines: string[] = []
   for await (const batch of project.graphTexts(rootId)) for (const { id, json } of batch) lines.push(`${id}\t${json}`)
   return lines.sort()
+}
+
+/** Exports until the file holds objects. Resolves to how many it holds. */
+export async function breakOff(source: ProjectAddress, path: string): Promise<number> {
+  const stop = new AbortController()
+  let written = 0
+  const onProgress = ({ objects }: { readonly objects: number }): void => {
+    written = objects
+    if (objects > 0) stop.abort(new Error('enough'))
+  }
+  await assert.rejects(exportToFile(source, path, { signal: stop.signal, onProgress }), /enough/)
+  return written
 }

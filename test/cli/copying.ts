@@ -12,6 +12,7 @@ import { folderCredentials } from '../../src/credentials/folder-credentials.ts'
 import { recordCredentials } from '../../src/credentials/record-credentials.ts'
 import { createObjectService, openAccess, type ObjectService, type StorageBackend } from '../../src/index.ts'
 import type { AutomationExtension, RunExecutor } from '../../src/automation-server/index.ts'
+import { storeId } from '../../src/storage/store-id.ts'
 import { furnish, type Furnished, linesOf, PROJECT } from '../archive/support.ts'
 import { definition, inProcess } from '../automation-server/support.ts'
 import { undying } from '../store/support.ts'
@@ -119,6 +120,7 @@ export async function assertSame(source: CopySource, target: OpenStorage): Promi
   await assert.rejects(async () => {
     if ((await asked(source.tokens.revoked)) === undefined) throw new Error('refused')
   })
+  assert.equal(await storeId(target.backend.records), await storeId(source.backend.records))
   const [expected, found] = [await contentOf(source, source), await contentOf(source, target)]
   assert.deepEqual(found, expected)
   await served(target, async ({ extension }) => {

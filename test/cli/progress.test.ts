@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { copyState } from '../../src/cli/commands/copy.ts'
 import { transferText } from '../../src/cli/commands/download.ts'
-import { hasBar, lineProgress, ProgressText } from '../../src/cli/client/progress.ts'
+import { hasBar, lineProgress, objectsState, ProgressText } from '../../src/cli/client/progress.ts'
 import { RateMeter } from '../../src/cli/client/rate.ts'
 import { formatDuration } from '../../src/cli/common/format.ts'
 
@@ -69,10 +68,10 @@ test('a log gets a line soon after a wait begins, then one every ten seconds', (
   ])
 })
 
-test('a copy shows how many objects it has seen, and no rate of bytes', () => {
+test('copies, imports, mirrors and restores show how many objects they have seen, and no rate of bytes', () => {
   const story = new ProgressText(0)
   for (let second = 1; second <= 20; second++)
-    story.update(copyState('big', { objects: second * 3_000, sent: second * 1_500 }), second * 1_000)
+    story.update(objectsState({ objects: second * 3_000, sent: second * 1_500 }, 'big'), second * 1_000)
   assert.equal(story.line(20_000), 'big: 60,000 objects, 30,000 new')
   assert.equal(story.bar(0, 20_000), 'big: 60,000 objects, 30,000 new')
 })

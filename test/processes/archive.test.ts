@@ -123,3 +123,20 @@ test('an import names the automations that it disables because their secrets wer
   assert.match(withKey.stderr, /^stowage: imported 1 object, /m)
   assert.doesNotMatch(withKey.stderr, /disabled/)
 })
+
+test('commands that move a project fail if there is none', async (t) => {
+  const data = newDataFolder(t)
+  const server = await startServer(t, ['--data', data, '--json'])
+  const { url } = JSON.parse(server.line) as { url: string }
+  const { stdout: token } = await stowage(['token', '--data', data, '--project', '*', '--access', 'write'])
+  const output = join(dirname(data), 'nosuch.tar')
+  const env = { STOWAGE_TOKEN: token.trim(), STOWAGE_FROM_TOKEN: token.trim(), STOWAGE_TO_TOKEN: token.trim() }
+  for (const args of [
+    ['export', 'nosuch', '-o', output, '--url', url],
+    ['mirror', '--from', url, '--to', url, '--project', 'nosuch', '--to-project', 'copy'],
+  ]) {
+    const { code, stderr } = await stowage([...args, '--quiet'], env)
+    assert.deepEqual([code, stderr], [1, `stowage: there is no project "nosuch" at ${url}\n`])
+  }
+  await assert.rejects(readFile(output), { code: 'ENOENT' })
+})

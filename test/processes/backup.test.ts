@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { createClient, type Project } from '../../src/client/index.ts'
@@ -73,4 +73,60 @@ test('a live server is backed up, then incrementally, and one command restores i
   assert.deepEqual((await copy.project('house').versions.list(modelId)).items, versions)
   assert.deepEqual(await linesOf(copy.project('house'), states[2].rootId), lines)
   assert.equal((await linesOf(copy.project('shed'), states[1].rootId)).length, states[1].objects.length)
+
+  // The restored server goes on with the same backup; a new one in its place does not.
+  await upload(copy.project('shed'), 2)
+  const more = await stowage(['backup', backup, '--data', restored, '--url', other.url, '--quiet'])
+  assert.equal(more.code, 0, more.stderr)
+  assert.match(more.stderr, /does not have the history of earlier archives .* --prune removes them: house, shed/)
+  await other.stop()
+  const last = join(dirname(data), 'last')
+  await ok(['restore', backup, '--data', last, '--quiet'])
+  await ok(['export', 'shed', '--data', last, '--output', join(dirname(data), 'shed.tar'), '--quiet'])
+  const replacement = await started(t, data)
+  const empty = await stowage(['backup', backup, '--data', data, '--url', replacement.url, '--quiet'])
+  assert.equal(empty.code, 1)
+  assert.match(empty.stderr, /is the backup of another storage/)
+})
+
+test('a folder that was put back is backed up in full', async (t) => {
+  const data = newDataFolder(t)
+  const [backup, cold, restored] = ['backup', 'cold', 'restored'].map((name) => join(dirname(data), name))
+  const asked = ['backup', backup, '--data', data, '--quiet']
+  const write = async (state: number): Promise<void> => {
+    const { url, stop } = await started(t, data)
+    const token = (await ok(['token', '--data', data, '--project', '*', '--access', 'write'])).trim()
+    await upload(createClient({ url, token }).project('house'), state)
+    await stop()
+  }
+  await write(0)
+  cpSync(data, cold, { recursive: true })
+  await write(1)
+  await ok(asked)
+  rmSync(data, { recursive: true })
+  cpSync(cold, data, { recursive: true })
+  await write(2)
+  await ok(asked)
+  await ok(['restore', backup, '--data', restored, '--quiet'])
+  const { url } = await started(t, restored)
+  const token = (await ok(['token', '--data', restored, '--project', '*', '--access', 'read'])).trim()
+  const house = createClient({ url, token }).project('house')
+  assert.equal((await linesOf(house, states[2].rootId)).length, states[2].objects.length)
+})
+
+test('neither a restore nor a copy goes into memory, which would be lost when the command ends', async (t) => {
+  const data = newDataFolder(t)
+  const backup = join(dirname(data), 'backup')
+  await started(t, data).then(({ stop }) => stop())
+  await ok(['backup', backup, '--data', data, '--quiet'])
+  const target = join(dirname(data), 'target')
+  for (const args of [
+    ['restore', backup, '--data', target],
+    ['copy', '--from', data, '--to', target],
+  ]) {
+    const { code, stderr } = await stowage([...args, '--storage', 'memory'])
+    assert.equal(code, 2, stderr)
+    assert.match(stderr, /argument 'memory' is invalid\. Allowed choices are filesystem, level\./)
+  }
+  assert.equal(existsSync(target), false)
 })

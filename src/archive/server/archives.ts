@@ -18,7 +18,9 @@ import { releasing, wholeAnswer } from '../../http/selection-answer.ts'
 import type { ObjectCursor } from '../../object/graph-store.ts'
 import { quoted } from '../../object/id.ts'
 import type { ServiceContext, ServiceExtension } from '../../service/extension.ts'
+import { storeId } from '../../storage/store-id.ts'
 import { importArtifact } from './artifact-import.ts'
+import { cursorText, parseCursor } from './cursor.ts'
 import { ARCHIVES_AREA } from './openapi.ts'
 import { RECIPIENT_TEXT } from './recipient-key.ts'
 import { type ImportOutcome, RecordImport } from './record-import.ts'
@@ -47,7 +49,6 @@ const EXPORT = '/api/v1/projects/:projectId/export'
 const IMPORT = '/api/v1/projects/:projectId/import'
 const PAGE_BYTES = 4 * 1_048_576
 const BODY_BYTES_MAX = 16 * 1_048_576
-const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
 const SEALED_FOR = new RegExp(RECIPIENT_TEXT)
 const SHA256 = /^[0-9a-f]{64}$/
 const COMPRESSION_LEVEL = 1
@@ -65,7 +66,7 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
   const compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
   if (!(options.pageBytes === undefined || options.pageBytes >= 1))
     throw new RangeError(`pageBytes is ${options.pageBytes}; it must be 1 or more`)
-  let attached: AutomationStore | undefined
+  let attached: { readonly automation: AutomationStore; readonly storeId: () => Promise<string> } | undefined
   return {
     area: ARCHIVES_AREA,
     attach: (context) => {
@@ -74,17 +75,20 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
         throw new TypeError("archives need a storage backend; a service over a host's own object store has none")
       const store = new AutomationStore(backend, context)
       const records = new RecordImport({ store, graphs: context.graphs, pins: context.pins, limits, secrets })
-      attached = store
+      const idOfStore = (): Promise<string> => storeId(backend.records, context.environment)
+      attached = { automation: store, storeId: idOfStore }
       return [
         objectResource(context, compressor, options.pageBytes ?? PAGE_BYTES),
         sealedResource(context, store, secretExport),
         recordResource(context, records),
         markResource(context, records),
         artifactResource(context, store, limits.artifactBytesMax),
-        projectResource(context),
+        projectResource(context, idOfStore),
       ]
     },
-    removeProject: async (projectId) => attached?.removeProject(projectId),
+    // A storage that takes no writes now can still be served; the list of projects asks again.
+    open: async () => void (await attached?.storeId().catch(() => undefined)),
+    removeProject: async (projectId) => attached?.automation.removeProject(projectId),
     close: async () => compressor.close(),
   }
 }
@@ -218,7 +222,7 @@ function artifactResource<H>({ guard }: ServiceContext<H>, store: AutomationStor
 }
 
 /** Ids of the projects in which the caller may read, one JSON string a line. */
-function projectResource<H>(context: ServiceContext<H>): Resource<H> {
+function projectResource<H>(context: ServiceContext<H>, idOfStore: () => Promise<string>): Resource<H> {
   return {
     path: '/api/v1/projects',
     operations: {
@@ -228,7 +232,11 @@ function projectResource<H>(context: ServiceContext<H>): Resource<H> {
         if (principal === undefined) throw unauthenticated({}, { headers, method, path, host })
         return {
           status: 200,
-          headers: { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'Cache-Control': 'private, no-store' },
+          headers: {
+            'Content-Type': 'application/x-ndjson; charset=utf-8',
+            'Cache-Control': 'private, no-store',
+            'Stowage-Store': await idOfStore(),
+          },
           body: projectLines(context, principal),
         }
       },
@@ -256,16 +264,10 @@ function neededParameter(query: Exchange<unknown>['query'], name: string): strin
 function cursorOf(query: Exchange<unknown>['query'], name: 'after' | 'end'): ObjectCursor | undefined {
   const text = query.get(name)
   if (text === null) return undefined
-  const [, ...parts] = CURSOR.exec(text) ?? []
-  if (parts.length === 0)
-    throw new StowageError(
-      'invalid_request',
-      `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
-    )
-  const [generation, sequence, ordinal, layout, epoch] = parts.map((part) => Number.parseInt(part, 16))
-  return { generation, sequence, ordinal, layout, epoch }
-}
-
-function cursorText({ generation, sequence, ordinal, layout, epoch }: ObjectCursor): string {
-  return [generation, sequence, ordinal, layout, epoch].map((part) => part.toString(16)).join('.')
+  const cursor = parseCursor(text)
+  if (cursor !== undefined) return cursor
+  throw new StowageError(
+    'invalid_request',
+    `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
+  )
 }

@@ -22,6 +22,7 @@ import { RESOURCE_ID } from '../../automation-server/schemas/shapes/common.ts'
 import type { ApiArea } from '../../openapi/description/compose.ts'
 import { errorResponses, headersOf, headOf, optionsOf } from '../../openapi/description/shared.ts'
 import type { Header, Operation, Parameter, Response, Schema } from '../../openapi/description/types.ts'
+import { CURSOR_TEXT } from './cursor.ts'
 import { RECORD_SHAPES } from './record-shapes.ts'
 import { DOOR, lines, PROJECT_ID, ROOT, WALL } from '../../openapi/objects/examples.ts'
 import { RECIPIENT_TEXT } from './recipient-key.ts'
@@ -32,7 +33,6 @@ import { RECIPIENT_TEXT } from './recipient-key.ts'
  */
 
 const TAG = 'Archives'
-const CURSOR = '^[0-9a-f]{1,8}\\.[0-9a-f]{1,12}\\.[0-9a-f]{1,8}\\.[0-9a-f]{1,12}\\.[0-9a-f]{1,8}$'
 /** What the value holds depends on the kind. */
 const RECORD: Schema = {
   type: 'object',
@@ -47,7 +47,13 @@ const COUNT: Schema = { type: 'integer', minimum: 0 }
 const PLACE: Header = {
   description: 'A place among the objects.',
   required: true,
-  schema: { type: 'string', pattern: CURSOR },
+  schema: { type: 'string', pattern: CURSOR_TEXT },
+}
+
+const STORE_ID: Header = {
+  description: 'The id of the storage.',
+  required: true,
+  schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
 }
 
 function ownJson(schema: Schema, description: string, value: unknown): Response {
@@ -69,13 +75,14 @@ function queryParameter(name: string, description: string, schema: Schema, value
 const listProjects: Operation = {
   operationId: 'listProjects',
   summary: 'The projects in which the caller may read',
-  description: 'Their ids, one JSON string a line. Projects without objects are not among them.',
+  description:
+    'Their ids, one JSON string a line. `Stowage-Store` is the id of the storage, which stays when the server restarts.',
   tags: [TAG],
   parameters: [{ $ref: '#/components/parameters/RequestId' }],
   responses: {
     200: {
       description: 'The ids.',
-      headers: headersOf(['Cache-Control']),
+      headers: headersOf(['Cache-Control'], { 'Stowage-Store': STORE_ID }),
       content: {
         'application/x-ndjson': {
           schema: { type: 'string' },
@@ -101,7 +108,7 @@ const exportObjects = operationOf({
   right: 'read',
   summary: 'A page of everything that the project holds',
   description:
-    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after` and the `Stowage-End` of the first page as `end`, until `Stowage-Next` equals it. Each object comes once, also if packs are merged meanwhile; if the run takes longer than a day, some may come twice. To read later what has come since, begin with that `Stowage-End` as `after`. Objects that a collection condemned are included, because they can be restored. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
+    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after` and the `Stowage-End` of the first page as `end`, until `Stowage-Next` equals it. Each object comes once, also if packs are merged meanwhile; if the run takes longer than a day, some may come twice. To read later what has come since, begin with that `Stowage-End` as `after`. Objects that a collection condemned are included, because they can be restored. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the cursor is not of the history of this project: it was removed and created again, its server was restored or got older data back, or the cursor comes from elsewhere. Start again without a cursor.',
   parameters: ['ExportAfter', 'ExportEnd', 'AcceptEncoding'],
   answers: {
     200: {
@@ -121,7 +128,7 @@ const exportObjects = operationOf({
   faults: ['not_found', 'not_acceptable', 'conflict'],
   messages: {
     404: `the project "${PROJECT_ID}" holds no objects`,
-    409: 'the project was removed and created again; start again without a cursor',
+    409: 'the cursor is not of this project as it is now; start again without "after"',
   },
 })
 
@@ -224,7 +231,7 @@ const getMark = operationOf({
     'Where the objects of this source go on; `null` for a source that nothing has come from. Tokens of runs are refused.',
   answers: {
     200: ownJson(members({ cursor: { oneOf: [{ type: 'string' }, { type: 'null' }] } }), 'The place.', {
-      cursor: '1.2f.0.4.7f',
+      cursor: '1.2f.0.4.7f.3.9b1c2d3e4f506172',
     }),
   },
   faults: [],
@@ -234,16 +241,16 @@ const AFTER: Parameter = {
   name: 'after',
   in: 'query',
   description: 'Where to go on: `Stowage-Next` of the page before, or `Stowage-End` of an earlier run.',
-  schema: { type: 'string', pattern: CURSOR },
-  examples: { start: { value: '1.0.0.4.0' } },
+  schema: { type: 'string', pattern: CURSOR_TEXT },
+  examples: { start: { value: '1.0.0.4.0.3.9b1c2d3e4f506172' } },
 }
 const END: Parameter = {
   name: 'end',
   in: 'query',
   description:
     '`Stowage-End` of the first page, with every page after it, so that a merge of packs neither hides nor repeats an object.',
-  schema: { type: 'string', pattern: CURSOR },
-  examples: { end: { value: '1.2f.0.4.7f' } },
+  schema: { type: 'string', pattern: CURSOR_TEXT },
+  examples: { end: { value: '1.2f.0.4.7f.3.9b1c2d3e4f506172' } },
 }
 const SEALED_FOR: Parameter = {
   name: 'sealedFor',

@@ -66,7 +66,7 @@ export type ImportedRecord =
 const RECORDS_MAX = 1_000
 const ITEMS_MAX = 1_000
 const NUMBER_MAX = 0xffff_ffff
-const CURSOR_CHARACTERS_MAX = 64
+const CURSOR_CHARACTERS_MAX = 128
 
 const ANNOTATION_PART: Shape<AnnotationPart> = object(
   { runId: RESOURCE_ID, part: integer(0, NUMBER_MAX), items: list(ANNOTATION, { itemsMax: ITEMS_MAX }) },

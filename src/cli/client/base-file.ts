@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import type { ObjectTexts } from '../../client/index.ts'
 import { StowageError } from '../../errors.ts'
 import { ContentDigest } from '../../object/content-digest.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { IdSet } from '../../object/id-set.ts'
 
 const READ_BYTES = 262_144
@@ -33,7 +33,7 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
   /** Throws `invalid_request` for a file that is not there, or not such a file. */
   static async open(path: string, signal: AbortSignal): Promise<BaseFile> {
     const handle = await open(path).catch((cause: unknown) => {
-      throw new StowageError('invalid_request', `${quoted(path)} cannot be opened: ${(cause as Error).message}`, {
+      throw new StowageError('invalid_request', `${quotedPath(path)} cannot be opened: ${(cause as Error).message}`, {
         cause,
       })
     })
@@ -41,7 +41,7 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
       await handle.close()
       throw new StowageError(
         'invalid_request',
-        `${quoted(path)} is not a file; a base must be a file, because it is read in any order`,
+        `${quotedPath(path)} is not a file; a base must be a file, because it is read in any order`,
       )
     }
     const file = new BaseFile(handle)
@@ -120,6 +120,6 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
 function notLines(path: string): StowageError {
   return new StowageError(
     'invalid_request',
-    `${quoted(path)} is not a file of lines "<id> TAB <json>", as "stowage download" writes them; a base must be one, not compressed`,
+    `${quotedPath(path)} is not a file of lines "<id> TAB <json>", as "stowage download" writes them; a base must be one, not compressed`,
   )
 }

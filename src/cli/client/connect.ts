@@ -7,7 +7,7 @@ import { Connection } from '../../client/http/connection.ts'
 import { RetryPolicy } from '../../client/http/retry.ts'
 import type { ProjectAddress } from '../../archive/remote.ts'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quoted, quotedPath } from '../../object/id.ts'
 import { StoppedError } from '../common/exit.ts'
 import { durationSecondsOrNone, folderName } from '../common/options.ts'
 import { signalToStop } from '../common/signals.ts'
@@ -199,8 +199,8 @@ async function tokenIn(path: string): Promise<string> {
     return (await readFile(path, 'utf8')).trim()
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT')
-      throw new Error(`the token file ${quoted(path)} cannot be read`, { cause })
-    throw new StowageError('invalid_request', `there is no token file ${quoted(path)}`)
+      throw new Error(`the token file ${quotedPath(path)} cannot be read`, { cause })
+    throw new StowageError('invalid_request', `there is no token file ${quotedPath(path)}`)
   }
 }
 

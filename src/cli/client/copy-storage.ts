@@ -8,6 +8,7 @@ import { StowageError } from '../../errors.ts'
 import type { StorageBackend } from '../../storage/backend.ts'
 import { type MaintenanceOptions, withMaintenance } from '../../storage/maintenance-lease.ts'
 import { MAINTENANCE_FRESH_MS } from '../../storage/maintenance-watch.ts'
+import { setStoreId, storeId } from '../../storage/store-id.ts'
 import { withServiceOver } from './in-process.ts'
 
 /** A storage that is open, with its keys and tokens. */
@@ -58,17 +59,19 @@ export async function copyStorage(
   const { copyProjects } = await import('../../archive/copy-projects.ts')
   if (source.backend.records.isShared === true) onDrain?.(MAINTENANCE_FRESH_MS + drainMs)
   return withMaintenance(source.backend, heldBy({ drainMs }), (held) =>
-    withServiceOver(held.backend, source.credentials, (from) =>
-      withTarget({ ...target, source: source.place, retry }, async (to) => {
+    withServiceOver(held.backend, source.credentials, async (from) => {
+      const id = await storeId(held.backend.records)
+      return withTarget({ ...target, source: source.place, retry }, id, async (to) => {
         const tokens = await copyCredentials(source.credentials, target.credentials)
         return { tokens, projects: await copyProjects({ ...from, retry }, to, { signal, onProgress }) }
-      }),
-    ),
+      })
+    }),
   )
 }
 
 async function withTarget<T>(
   { backend, credentials, place, source, retry }: Target,
+  id: string,
   use: (server: ClientOptions) => Promise<T>,
 ): Promise<T> {
   const { hasNoCredentials } = await import('../../credentials/copy-credentials.ts')
@@ -80,6 +83,8 @@ async function withTarget<T>(
       const server = { ...inProcess, retry }
       if (mustBeEmpty && (await listProjects(server, undefined)).length > 0) throw areThereAlready(place, 'data')
       await held.exclude()
+      // The copy takes the place of its source.
+      await setStoreId(held.backend.records, id)
       return use(server)
     })
   })

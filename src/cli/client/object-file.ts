@@ -5,7 +5,7 @@ import { createGunzip } from 'node:zlib'
 import type { ObjectText } from '../../client/index.ts'
 import { StowageError } from '../../errors.ts'
 import { DEFAULT_LIMITS } from '../../limits.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { inspectBatches } from '../../inspect/inspect.ts'
 import { type FoundObject, JsonObjects, type ObjectReader } from './json-objects.ts'
 import { LineObjects } from './line-objects.ts'
@@ -50,11 +50,14 @@ async function sizeOf(path: string): Promise<number | undefined> {
   try {
     const info = await stat(path)
     if (info.isDirectory())
-      throw new StowageError('invalid_request', `${quoted(path)} is a folder; name a file, or - for standard input`)
+      throw new StowageError('invalid_request', `${quotedPath(path)} is a folder; name a file, or - for standard input`)
     return info.isFile() ? info.size : undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw new StowageError('invalid_request', `there is no file ${quoted(path)}; name a file, or - for standard input`)
+    throw new StowageError(
+      'invalid_request',
+      `there is no file ${quotedPath(path)}; name a file, or - for standard input`,
+    )
   }
 }
 

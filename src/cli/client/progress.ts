@@ -1,6 +1,6 @@
 import { printNote } from '../common/output.ts'
 import { RateMeter } from './rate.ts'
-import { formatBytes, formatDuration } from '../common/format.ts'
+import { formatBytes, formatCount, formatDuration, printable } from '../common/format.ts'
 
 /** The progress of a transfer. */
 export interface TransferState {
@@ -11,6 +11,19 @@ export interface TransferState {
   readonly skipped?: number
   /** Tells more. */
   readonly text: string
+}
+
+/** Objects that are moved by the thousand. */
+export interface MovedObjects {
+  readonly objects: number
+  /** Of these, the objects that the target lacked. */
+  readonly sent: number
+}
+
+/** Objects are counted, and not their bytes: there is no rate to show. */
+export function objectsState({ objects, sent }: MovedObjects, project?: string): TransferState {
+  const text = `${formatCount(objects, 'object')}, ${sent.toLocaleString('en-US')} new`
+  return { done: 0, total: undefined, text: project === undefined ? text : `${printable(project)}: ${text}` }
 }
 
 /** A request failed and is tried again. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { syncFolder } from '../../data-folder/durable-files.ts'
 
 /** As a file's name. */
@@ -41,7 +41,7 @@ export function stdoutSink(signal: AbortSignal): Sink {
 export async function fileSink(path: string): Promise<FileSink> {
   const info = await stat(path).catch(() => undefined)
   if (info?.isDirectory() === true)
-    throw new StowageError('invalid_request', `${quoted(path)} is a folder; name the file to write`)
+    throw new StowageError('invalid_request', `${quotedPath(path)} is a folder; name the file to write`)
   if (info?.isFile() === false) return { ...plainSink(await open(path, 'w')), isRegular: false }
   const target = info === undefined ? path : await realpath(path)
   return {
@@ -55,7 +55,7 @@ async function openNew(temporary: string, path: string): Promise<FileHandle> {
     return await open(temporary, 'w')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw new StowageError('invalid_request', `there is no folder ${quoted(dirname(path))} for the file to write`)
+    throw new StowageError('invalid_request', `there is no folder ${quotedPath(dirname(path))} for the file to write`)
   }
 }
 

@@ -13,7 +13,7 @@ import { EXIT_HELP, StoppedError } from '../common/exit.ts'
 import { folderName, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { signalToStop } from '../common/signals.ts'
-import { formatBytes, formatCount } from '../common/format.ts'
+import { formatBytes, formatCount, printable } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
@@ -23,8 +23,9 @@ Examples:
 
 The first backup reads everything, later ones only new data. With --data, the backup contains the keys, tokens and
 secrets of the folder: keep it where only administrators can read it. The server keeps running. The backup contains
-everything that was acknowledged before it began. To continue a stopped backup, run it again. "stowage restore" turns a
-backup into a data folder.
+everything that was acknowledged before it began. To continue a stopped backup, run it again. A folder is the backup of
+one storage: that of another server is refused. Archives of projects that the server does not list stay until --prune.
+"stowage restore" turns a backup into a data folder.
 ${EXIT_HELP}`
 
 /** A backup that takes longer is started again, and continues. */
@@ -36,6 +37,7 @@ interface BackupOptions {
   readonly token?: string
   readonly tokenFile?: string
   readonly full?: boolean
+  readonly prune?: boolean
   readonly retryFor: number
   readonly quiet?: boolean
   readonly json?: boolean
@@ -55,6 +57,9 @@ export function backupCommand(): Command {
     .addOption(new Option('--token <token>', 'a token for every project; with --data one is made').env('STOWAGE_TOKEN'))
     .addOption(new Option('--token-file <file>', 'a file with the token'))
     .addOption(new Option('--full', 'read everything again, and replace the existing backup'))
+    .addOption(
+      new Option('--prune', 'remove archives of projects that the server does not list, and replaced archives'),
+    )
     .addOption(retryForOption())
     .addOption(quietOption())
     .addOption(jsonOption('print the contents of the backup'))
@@ -76,6 +81,7 @@ async function backup(folder: string, options: BackupOptions, command: Command):
     const content = await backupServer(server, folder, {
       signal: stop.signal,
       isFull: options.full === true,
+      prunes: options.prune === true,
       ...(data === undefined ? {} : { accessFolder: join(data, 'access') }),
       onProgress: ({ project, objects, bytes }) =>
         progress.update({
@@ -122,6 +128,17 @@ async function withToken(options: BackupOptions, use: (token: ClientOptions['tok
 
 function tell(content: BackupContent, folder: string, { json }: BackupOptions): void {
   if (json === true) return printJson(content)
-  const keys = content.hasAccess ? ', with keys and tokens' : ', without keys and tokens'
-  printNote(`${formatCount(content.projects.length, 'project')} backed up to ${folder}${keys}`)
+  const { hasAccess, projects, replaced } = content
+  const keys = hasAccess ? ', with keys and tokens' : ', without keys and tokens'
+  const missing = projects.filter(({ missingSince }) => missingSince !== undefined)
+  printNote(`${formatCount(projects.length - missing.length, 'project')} backed up to ${folder}${keys}`)
+  tellKept('the server does not list these projects', missing)
+  tellKept('the server does not have the history of earlier archives of these projects', replaced)
+}
+
+/** The operator decides whether they may go: the archives may be all that is left of a project. */
+function tellKept(why: string, kept: readonly { readonly project: string }[]): void {
+  if (kept.length === 0) return
+  const projects = [...new Set(kept.map(({ project }) => printable(project)))].join(', ')
+  printNote(`${why}; their archives are kept, and --prune removes them: ${projects}`)
 }

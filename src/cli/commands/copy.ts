@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import { Command, Option } from 'commander'
 import type { MirrorProgress } from '../../archive/mirror.ts'
+import type { FolderKind } from '../../data-folder/data-folder.ts'
 import { hasCode } from '../../data-folder/data-folder-error.ts'
 import { quietOption } from '../client/connect.ts'
 import { type CopiedStorage, copyStorage, type CopyStorageOptions } from '../client/copy-storage.ts'
-import { lineProgress, NO_PROGRESS, openProgress, type TransferState } from '../client/progress.ts'
+import { lineProgress, NO_PROGRESS, objectsState, openProgress, type TransferState } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
-import { formatCount, formatDuration } from '../common/format.ts'
+import { formatCount, formatDuration, printable } from '../common/format.ts'
 import { durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
 import {
@@ -19,7 +20,7 @@ import {
   type StorageSide,
 } from '../common/shared-storage.ts'
 import { signalToStop } from '../common/signals.ts'
-import { servedStorage, type StorageKind, storageOption, withStorage } from '../common/storage.ts'
+import { folderStorageOption, servedStorage, withStorage } from '../common/storage.ts'
 
 const EXAMPLES = `
 Examples:
@@ -49,7 +50,7 @@ interface CopyOptions {
   readonly toRecords?: string
   readonly toBlobs?: string
   readonly toSealingKeyFile?: string
-  readonly storage?: StorageKind
+  readonly storage?: FolderKind
   /** In seconds. */
   readonly drain: number
   readonly quiet?: boolean
@@ -63,7 +64,7 @@ export function copyCommand(): Command {
   addSidePlace(command, 'from', 'the data folder to copy; no server may have it open')
   addSidePlace(command, 'to', 'the new data folder')
   return command
-    .addOption(storageOption())
+    .addOption(folderStorageOption())
     .addOption(
       new Option('--drain <duration>', 'how long calls of servers to the shared records of the source may still take')
         .argParser(durationSecondsOrNone)
@@ -104,11 +105,9 @@ async function copy(options: CopyOptions, command: Command): Promise<void> {
   }
 }
 
-/** Objects are counted, and not their bytes: there is no rate to show. */
-export function copyState(project: string, at: MirrorProgress | 'compared'): TransferState {
-  const text =
-    at === 'compared' ? 'is compared' : `${formatCount(at.objects, 'object')}, ${at.sent.toLocaleString('en-US')} new`
-  return { done: 0, total: undefined, text: `${project}: ${text}` }
+function copyState(project: string, at: MirrorProgress | 'compared'): TransferState {
+  if (at !== 'compared') return objectsState(at, project)
+  return { done: 0, total: undefined, text: `${printable(project)}: is compared` }
 }
 
 function placeOf(side: StorageSide, options: CopyOptions, command: Command): StoragePlace {
@@ -139,7 +138,7 @@ function placeOf(side: StorageSide, options: CopyOptions, command: Command): Sto
 async function copyBetween(
   from: StoragePlace,
   to: StoragePlace,
-  kind: StorageKind | undefined,
+  kind: FolderKind | undefined,
   options: CopyStorageOptions,
 ): Promise<CopiedStorage> {
   const copied: CopiedStorage[] = []

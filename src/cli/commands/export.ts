@@ -1,5 +1,8 @@
 import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
+import type { ExportBase } from '../../archive/index.ts'
+import { StowageError } from '../../errors.ts'
+import { quotedPath } from '../../object/id.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { fileText, jsonOption } from '../common/options.ts'
@@ -54,10 +57,10 @@ export function exportCommand(): Command {
 }
 
 async function exportProject(project: string | undefined, options: ExportOptions, command: Command): Promise<void> {
-  const { baseOfCursor, baseOfFile, exportToFile } = await import('../../archive/index.ts')
+  const { exportToFile } = await import('../../archive/index.ts')
   const { output, since, sealedSecrets = false, sealSecretsFor } = options
   await withProject(named(options, project), command, async ({ remote, signal, openProgress }) => {
-    const base = since === undefined ? undefined : existsSync(since) ? await baseOfFile(since) : baseOfCursor(since)
+    const base = since === undefined ? undefined : await baseOf(since)
     const progress = await openProgress()
     const { manifest, cursor } = await exportToFile(remote, output, {
       signal,
@@ -76,6 +79,20 @@ async function exportProject(project: string | undefined, options: ExportOptions
     if (options.json === true) printJson({ file: output, objects, sha256, cursor })
     else printNote(`exported ${formatCount(objects, 'object')} to ${output} (SHA-256 of the manifest: ${sha256})`)
   })
+}
+
+async function baseOf(since: string): Promise<ExportBase> {
+  const { baseOfCursor, baseOfFile } = await import('../../archive/index.ts')
+  if (existsSync(since)) return baseOfFile(since)
+  try {
+    return baseOfCursor(since)
+  } catch (cause) {
+    throw new StowageError(
+      'invalid_request',
+      `there is no archive ${quotedPath(since)}, and ${(cause as Error).message}`,
+      { cause },
+    )
+  }
 }
 
 /** The project that the argument names goes before the option. */

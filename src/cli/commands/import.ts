@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { objectsState } from '../client/progress.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { fileText, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
@@ -46,7 +47,7 @@ export function importCommand(): Command {
 
 async function importProject(files: readonly string[], options: ImportOptions, command: Command): Promise<void> {
   const absent = files.find((file) => !existsSync(file))
-  if (absent !== undefined) throw new StowageError('invalid_request', `there is no file ${quoted(absent)}`)
+  if (absent !== undefined) throw new StowageError('invalid_request', `there is no file ${quotedPath(absent)}`)
   const { importFiles, verifyFiles } = await import('../../archive/index.ts')
   if (options.check === true) {
     const manifests = await verifyFiles(files)
@@ -60,8 +61,7 @@ async function importProject(files: readonly string[], options: ImportOptions, c
     const result = await importFiles(remote, files, {
       signal,
       ...(options.secretsKey === undefined ? {} : { secretsKey: options.secretsKey }),
-      onProgress: ({ objects, sent }) =>
-        progress.update({ done: objects, total: undefined, text: `${formatCount(objects, 'object')}, ${sent} new` }),
+      onProgress: (at) => progress.update(objectsState(at)),
     })
     progress.stop()
     const { objects, sent, differing, records, disabledAutomations } = result

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { listTokens } from '../../access/token-store.ts'
 import { type HeldKey, heldKeys, isValidAt, removeEndedKeys, rotateKey } from '../../credentials/key-ring.ts'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { collected, durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -167,7 +167,7 @@ function stateOf(key: HeldKey): 'current' | 'old' | 'ended' {
 
 function refuseAbsentFolder({ data, records }: StoragePlace): void {
   if (records !== undefined || existsSync(data)) return
-  throw new StowageError('invalid_request', `there is no folder ${quoted(data)}; name the data folder with --data`)
+  throw new StowageError('invalid_request', `there is no folder ${quotedPath(data)}; name the data folder with --data`)
 }
 
 function collectedPurposes(text: string, before?: readonly string[]): readonly string[] {

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import type { ProjectAddress } from '../../archive/remote.ts'
 import { withAdvice, checkedUrl, quietOption, retryForOption, retryOf, tokenOf } from '../client/connect.ts'
-import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
+import { lineProgress, NO_PROGRESS, objectsState, openProgress } from '../client/progress.ts'
 import { EXIT, FindingsError, StoppedError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { collected, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
@@ -74,8 +74,7 @@ async function mirror(options: MirrorOptions): Promise<void> {
     const result = await mirrorProject(from, to, {
       signal: stop.signal,
       ...(root === undefined ? {} : { roots: root }),
-      onProgress: ({ objects, sent }) =>
-        progress.update({ done: objects, total: undefined, text: `${formatCount(objects, 'object')}, ${sent} new` }),
+      onProgress: (at) => progress.update(objectsState(at)),
     })
     progress.stop()
     if (options.json === true) printJson(result)

@@ -4,17 +4,19 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { openAccess } from '../../access/open.ts'
+import type { BackupContent } from '../../archive/index.ts'
+import type { FolderKind } from '../../data-folder/data-folder.ts'
 import { makeFolder, OWNER_ONLY, writeFileDurably } from '../../data-folder/durable-files.ts'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quotedPath } from '../../object/id.ts'
 import { quietOption } from '../client/connect.ts'
-import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
+import { lineProgress, NO_PROGRESS, objectsState, openProgress } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
-import { formatCount } from '../common/format.ts'
+import { formatCount, printable } from '../common/format.ts'
 import { dataOption, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { signalToStop } from '../common/signals.ts'
-import { RESTORING_FILE, type StorageKind, storageOf, storageOption } from '../common/storage.ts'
+import { folderStorageOption, RESTORING_FILE, storageOf } from '../common/storage.ts'
 
 const EXAMPLES = `
 Examples:
@@ -27,7 +29,7 @@ ${EXIT_HELP}`
 
 interface RestoreOptions {
   readonly data: string
-  readonly storage?: StorageKind
+  readonly storage?: FolderKind
   readonly quiet?: boolean
   readonly json?: boolean
 }
@@ -38,7 +40,7 @@ export function restoreCommand(): Command {
     .description('Restore a backup of "stowage backup" into a data folder.')
     .argument('<folder>', 'the folder of the backup')
     .addOption(dataOption())
-    .addOption(storageOption())
+    .addOption(folderStorageOption())
     .addOption(quietOption())
     .addOption(jsonOption('print {"data", "projects", "takenAt"}'))
     .addHelpText('after', EXAMPLES)
@@ -48,31 +50,41 @@ export function restoreCommand(): Command {
 async function restore(folder: string, options: RestoreOptions): Promise<void> {
   const { openBackup, restoreAccess } = await import('../../archive/index.ts')
   const { data } = options
-  const { hasAccess, projects, takenAt } = await openBackup(folder)
+  const content = await openBackup(folder)
+  const { storeId, hasAccess, takenAt } = content
   const stop = new AbortController()
   void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
   await begin(data, takenAt)
   if (hasAccess) await restoreAccess(folder, data)
-  await restoreInto(folder, options, stop.signal)
+  await restoreInto(folder, storeId, options, stop.signal)
   await rm(join(data, RESTORING_FILE))
-  if (options.json === true) printJson({ data, projects: projects.length, takenAt })
-  else
-    printNote(
-      `restored ${formatCount(projects.length, 'project')} as of ${takenAt} into ${data}${hasAccess ? '' : ', without keys and tokens'}`,
-    )
+  tell(content, options)
+}
+
+function tell({ hasAccess, projects, takenAt }: BackupContent, { data, json }: RestoreOptions): void {
+  if (json === true) return printJson({ data, projects: projects.length, takenAt })
+  printNote(
+    `restored ${formatCount(projects.length, 'project')} as of ${takenAt} into ${data}${hasAccess ? '' : ', without keys and tokens'}`,
+  )
+  for (const { project, missingSince } of projects)
+    if (missingSince !== undefined)
+      printNote(
+        `the server did not list ${printable(project)} any more at ${missingSince}; it is restored as of before`,
+      )
 }
 
 /** Marks the folder. Throws `conflict` for one that holds something else than the beginning of the same restore. */
 async function begin(data: string, takenAt: string): Promise<void> {
   const isBegun = existsSync(join(data, RESTORING_FILE))
   if (!isBegun && existsSync(data) && (await readdir(data)).length > 0)
-    throw new StowageError('conflict', `the folder ${quoted(data)} is not empty; name a new one with --data`)
+    throw new StowageError('conflict', `the folder ${quotedPath(data)} is not empty; name a new one with --data`)
   await makeFolder(data, OWNER_ONLY)
   await writeFileDurably(data, RESTORING_FILE, `${JSON.stringify({ takenAt })}\n`, { replace: true })
 }
 
 async function restoreInto(
   folder: string,
+  storeId: string,
   { data, storage, quiet }: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
@@ -82,6 +94,7 @@ async function restoreInto(
   const { createObjectService } = await import('../../service/service.ts')
   const secretKeys = storedSecretKeys(folderCredentials(data))
   const { backend } = await storageOf(data, storage, { mayBeRestoring: true })
+  const { setStoreId } = await import('../../storage/store-id.ts')
   const service = createObjectService({
     backend,
     access: openAccess(),
@@ -89,16 +102,14 @@ async function restoreInto(
   })
   const progress = quiet === true ? NO_PROGRESS : process.stderr.isTTY ? await openProgress() : lineProgress()
   try {
+    await backend.ready?.()
+    await setStoreId(backend.records, storeId)
     await service.ready()
     const fetch = (url: string, init: RequestInit): Promise<Response> => service.fetch(new Request(url, init))
     await restoreProjects(
       folder,
       { url: 'http://folder.invalid', token: undefined, fetch },
-      {
-        signal,
-        onProgress: ({ project, objects }) =>
-          progress.update({ done: objects, total: undefined, text: `${project}: ${formatCount(objects, 'object')}` }),
-      },
+      { signal, onProgress: (at) => progress.update(objectsState(at, at.project)) },
     )
   } finally {
     progress.stop()

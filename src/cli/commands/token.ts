@@ -3,7 +3,7 @@ import { Command, Option } from 'commander'
 import type { AccessRight } from '../../access/access.ts'
 import { issueToken, type ListedToken, listTokens, revokeToken } from '../../access/token-store.ts'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quoted, quotedPath } from '../../object/id.ts'
 import { addDefaultCommand } from '../common/default-command.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { collected, durationSeconds, jsonOption } from '../common/options.ts'
@@ -108,7 +108,7 @@ function listCommand(): Command {
       if (options.records === undefined && !existsSync(options.data))
         throw new StowageError(
           'invalid_request',
-          `there is no folder ${quoted(options.data)}; name the data folder with --data`,
+          `there is no folder ${quotedPath(options.data)}; name the data folder with --data`,
         )
       await withCredentials(options, async (credentials) => {
         for (const token of await listTokens(credentials))

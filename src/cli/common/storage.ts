@@ -33,10 +33,19 @@ const BACKENDS: Readonly<
 }
 
 export function storageOption(): Option {
+  return kindOption(Object.keys(BACKENDS))
+}
+
+/** For commands that fill a folder: what they put into memory would be lost with them. */
+export function folderStorageOption(): Option {
+  return kindOption(Object.keys(BACKENDS).filter((kind) => kind !== 'memory'))
+}
+
+function kindOption(kinds: readonly string[]): Option {
   return new Option(
     '--storage <kind>',
     'the storage (default: that of the folder, "filesystem" for a new one)',
-  ).choices(Object.keys(BACKENDS))
+  ).choices(kinds)
 }
 
 /** Stands in a data folder while a backup is being restored into it. */

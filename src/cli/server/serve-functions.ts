@@ -7,7 +7,7 @@ import { readCommandSchema } from '../../automation-server/runner/executors/comm
 import type { CommandFunction } from '../../automation-server/runner/executors/definitions.ts'
 import type { IsolationOptions } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import { StowageError } from '../../errors.ts'
-import { quoted } from '../../object/id.ts'
+import { quoted, quotedPath } from '../../object/id.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import { CODE_BYTES_MAX, digestWithImports } from './local-imports.ts'
 
@@ -69,10 +69,10 @@ async function functionOf(path: string, options: RegisterOptions): Promise<Comma
 async function checkFile(path: string): Promise<void> {
   const [found, ending] = [await read(path, stat), extname(path)]
   if (found.isDirectory())
-    throw new Error(`this is a folder; name the file in it that ends with executeFunction (${quoted(path)})`)
+    throw new Error(`this is a folder; name the file in it that ends with executeFunction (${quotedPath(path)})`)
   if (!found.isFile())
     throw new Error(
-      `this is a pipe or a device, not a file; name a file that ends with executeFunction (${quoted(path)})`,
+      `this is a pipe or a device, not a file; name a file that ends with executeFunction (${quotedPath(path)})`,
     )
   if (!JAVASCRIPT.test(ending) && !TYPESCRIPT.test(ending)) {
     throw new Error(
@@ -88,8 +88,8 @@ function read<T>(path: string, how: (path: string) => Promise<T>): Promise<T> {
     const isGone = code === 'ENOENT' || code === 'ENOTDIR'
     throw new Error(
       isGone
-        ? `there is no such file; give the path of a file that ends with executeFunction (${quoted(at)})`
-        : `${quoted(at)} cannot be read: ${code}`,
+        ? `there is no such file; give the path of a file that ends with executeFunction (${quotedPath(at)})`
+        : `${quotedPath(at)} cannot be read: ${code}`,
     )
   })
 }

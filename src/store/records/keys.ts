@@ -22,6 +22,7 @@ const KIND = {
   merge: 'm',
   collection: 'f',
   lease: 'l',
+  exportPoint: 's',
 } as const
 const GENERATION_DIGITS = 8
 const SEQUENCE_DIGITS = 12
@@ -85,6 +86,11 @@ export function condemnedBlobKey(projectId: string, blobName: string): Uint8Arra
 /** The one record of the merge that is under way in a project. */
 export function mergeKey(projectId: string, generation: number): Uint8Array {
   return encoder.encode(prefix('merge', projectId, generation))
+}
+
+/** A moment at which an export began; points have the numbers of a project's exports. */
+export function exportPointKey(projectId: string, generation: number, number: number): Uint8Array {
+  return encoder.encode(`${prefix('exportPoint', projectId, generation)}${hex(number, SEQUENCE_DIGITS)}\0`)
 }
 
 /** Names the collection that may change a project: the one that began last. */

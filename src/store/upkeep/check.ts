@@ -12,6 +12,7 @@ import { decodeObjectRecord } from '../records/object-record.ts'
 import { packOf, type Pack } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { decodePackRecord, isActive } from '../records/pack-record.ts'
+import { decodeExportPoint } from '../records/export-points.ts'
 import { checkStorageFormat } from '../records/storage-format.ts'
 import { tableEntry, type PackTables } from '../pack/pack-format.ts'
 import {
@@ -86,7 +87,7 @@ async function* checkHeads({ records, state, signal }: CheckParts): AsyncGenerat
   }
 }
 
-/** The store's epoch, the pins of each project, its merges and collections, blobs that are to go, and the totals. */
+/** The store's epoch, the pins of each project, its merges, collections and exports, blobs that are to go, and the totals. */
 async function* checkCounts(parts: CheckParts): AsyncGenerator<Finding> {
   const { records, signal } = parts
   for (const [kind, decode, subject] of [
@@ -94,6 +95,7 @@ async function* checkCounts(parts: CheckParts): AsyncGenerator<Finding> {
     ['pin', decodePin, 'pin'],
     ['merge', decodeMerge, 'record of a merge'],
     ['collection', decodeCollection, 'record of a collection'],
+    ['exportPoint', decodeExportPoint, 'record of an export'],
     ['lease', checkLease, 'record of a lease'],
     ['condemnedBlob', decodeCondemnedBlob, 'mark of a blob'],
   ] as const) {

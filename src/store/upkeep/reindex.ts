@@ -67,7 +67,10 @@ async function storedBytesCounted(records: RecordStore): Promise<ReadonlyMap<str
   return counted
 }
 
-/** Removes the records that are made anew: places of objects, plans, totals, and marks of what is under way. */
+/**
+ * Removes the records that are made anew: places of objects, plans, totals, and marks of what is under way. Points of
+ * exports go too: a pack whose record was lost may get a number before them, and whoever continues would miss it.
+ */
 async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
   for (const kind of [
     'object',
@@ -76,6 +79,7 @@ async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
     'totals',
     'merge',
     'collection',
+    'exportPoint',
     'condemnedBlob',
     'lease',
   ] as const) {

@@ -116,7 +116,17 @@ async function sweepGeneration(
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
   const bounds = (
-    kind: 'object' | 'pending' | 'plan' | 'pack' | 'retiredContent' | 'totals' | 'pin' | 'merge' | 'collection',
+    kind:
+      | 'object'
+      | 'pending'
+      | 'plan'
+      | 'pack'
+      | 'retiredContent'
+      | 'totals'
+      | 'pin'
+      | 'merge'
+      | 'collection'
+      | 'exportPoint',
   ): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
@@ -140,6 +150,7 @@ async function sweepGeneration(
   await sweepRecords(records, bounds('pin'), signal)
   await sweepRecords(records, bounds('merge'), signal)
   await sweepRecords(records, bounds('collection'), signal)
+  await sweepRecords(records, bounds('exportPoint'), signal)
   return pending === 0
 }
 
