@@ -16,6 +16,13 @@ const SMALL_BYTES = 262_144
 const LARGE_PUTS_MAX = 8
 /** Of one request that removes. */
 const REMOVED_AT_ONCE_MAX = 1_000
+/** Of a connection that the store closed while we sent. */
+const CLOSED_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE'])
+
+interface HeldObject {
+  readonly isOwn: boolean
+  readonly sizeBytes: number
+}
 
 /** Blobs as objects of an S3 store: `<prefix><name>.b`. */
 export class S3Blobs implements BlobDriver {
@@ -94,31 +101,33 @@ export class S3Blobs implements BlobDriver {
 
   /**
    * An object that is there may be our own, when the answer to an earlier attempt was lost. When nobody will know of it,
-   * it is removed.
+   * it is removed. A store that refuses a name may also close the connection before we have sent the content, and then
+   * its answer can be lost at each attempt.
    */
   async #once(name: string, upload: Upload, put: () => Promise<number>): Promise<{ sizeBytes: number }> {
     try {
       return { sizeBytes: await put() }
     } catch (error) {
       const { signal } = upload
-      const own = mayBeOwn(error) ? await this.#ownBytes(upload, { signal }) : undefined
-      if (own !== undefined) return { sizeBytes: own }
-      if (isStatus(error, 412)) throw new BlobExistsError(name)
+      const look = { ...(error instanceof S3Error ? {} : COURTESY), signal }
+      const held = mayBeHeld(error) ? await this.#held(upload, look) : undefined
+      if (held?.isOwn === true) return { sizeBytes: held.sizeBytes }
+      if (held !== undefined || isStatus(error, 412)) throw new BlobExistsError(name)
       if (!isRefusal(error)) await this.#removeOwn(upload).catch(() => undefined)
       throw error
     }
   }
 
   async #removeOwn(upload: Upload): Promise<void> {
-    if ((await this.#ownBytes(upload, COURTESY)) !== undefined)
+    if ((await this.#held(upload, COURTESY))?.isOwn === true)
       await this.#client.send({ method: 'DELETE', key: upload.key, ...COURTESY })
   }
 
-  /** The size of the object if this upload made it. */
-  async #ownBytes({ key, nonce }: Upload, options: Partial<S3Request>): Promise<number | undefined> {
+  /** The object of this name, and whether this upload made it. */
+  async #held({ key, nonce }: Upload, options: Partial<S3Request>): Promise<HeldObject | undefined> {
     try {
       const { headers } = await this.#client.send({ ...options, method: 'HEAD', key })
-      return headers[NONCE_HEADER] === nonce ? Number(headers['content-length']) : undefined
+      return { isOwn: headers[NONCE_HEADER] === nonce, sizeBytes: Number(headers['content-length']) }
     } catch (error) {
       if (isStatus(error, 404)) return undefined
       throw error
@@ -147,10 +156,10 @@ export class S3Blobs implements BlobDriver {
   }
 }
 
-/** The object is there, or its upload is gone, after an attempt whose answer was lost. */
-function mayBeOwn(error: unknown): boolean {
-  if (!(error instanceof S3Error) || !error.isAfterUnknownOutcome) return false
-  return error.status === 412 || error.s3Code === 'NoSuchUpload'
+/** The object is there, or its upload is gone, after an attempt whose answer was lost; or every attempt lost it. */
+function mayBeHeld(error: unknown): boolean {
+  if (!(error instanceof S3Error)) return CLOSED_CODES.has((error as NodeJS.ErrnoException | undefined)?.code ?? '')
+  return error.isAfterUnknownOutcome && (error.status === 412 || error.s3Code === 'NoSuchUpload')
 }
 
 /** Nothing was stored, for certain. */

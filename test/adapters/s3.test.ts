@@ -167,6 +167,17 @@ test('a put whose answer was lost finds its own object; that of another writer i
   assert.equal(taken.asked.length, 1, 'nothing to look for after the first answer')
 })
 
+test('a store that closes the connection at each attempt is asked what it holds', async (t) => {
+  const other = status(200, { headers: { 'content-length': '10', 'x-amz-meta-stowage-nonce': 'other' } })
+  const attempts: Answer[] = Array.from({ length: 6 }, () => broken)
+  const foreign = await fakeStore(t, [...attempts, other])
+  await assert.rejects(foreign.blobs.put('p/one', content(10)), named('BlobExistsError'))
+  const own = await fakeStore(t, [...attempts, (one, response) => ownObject(own.asked, 10)(one, response)])
+  assert.deepEqual(await own.blobs.put('p/one', content(10)), { sizeBytes: 10 })
+  const absent = await fakeStore(t, [...attempts, status(404), status(404)])
+  await assert.rejects(absent.blobs.put('p/one', content(10)), { code: 'storage_unavailable' })
+})
+
 test('what is above 8 MiB goes in parts; a refused completion leaves no parts', async (t) => {
   const begun = status(200, { body: '<UploadId>a/b</UploadId>' })
   const part = status(200, { headers: { etag: '"e"' } })

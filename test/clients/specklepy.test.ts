@@ -4,33 +4,13 @@ import { claimAuthorize, StowageError } from '../../src/index.ts'
 import { HOSTS } from '../mounts/hosts.ts'
 import { buildModel } from '../support/model.ts'
 import { sendFromBrowser } from './browser-sender.ts'
-import { load } from './loaders.ts'
 import { roundTrip, SPECKLEPY, type Specklepy } from './specklepy.ts'
 import { assertSameObjects, serveFor201, startServer } from './support.ts'
 
 const CLIENTS = Object.keys(SPECKLEPY) as readonly Specklepy[]
 const TIME_LIMIT = { timeout: 600_000 }
-const ELEMENTS: Readonly<Record<Specklepy, number>> = { current: 2_500, older: 1_200 }
 
 for (const client of CLIENTS) {
-  test(`specklepy ${SPECKLEPY[client]}: an upload is equal in specklepy and in each loader`, TIME_LIMIT, async (t) => {
-    const target = await serveFor201(t, 'demo')
-    const sent = await roundTrip(t, client, 'send', target, { elements: ELEMENTS[client] })
-    assert.equal(sent.version, SPECKLEPY[client])
-    assert.ok(sent.objects.size > 4 * ELEMENTS[client])
-    const again = await roundTrip(t, client, 'send', target, { elements: ELEMENTS[client] })
-    assert.equal(again.root, sent.root)
-    const received = await roundTrip(t, client, 'receive', target, { root: sent.root, elements: ELEMENTS[client] })
-    assert.equal(received.same, true)
-    assertSameObjects(received.objects, sent.objects)
-    for (const loader of ['objectloader2', 'objectloader'] as const) {
-      const loaded = await load(t, loader, target, sent.root)
-      assert.equal(loaded.end, 'done')
-      assertSameObjects(loaded.received, sent.objects)
-      assert.equal(loaded.given.size, sent.objects.size)
-    }
-  })
-
   test(
     `specklepy ${SPECKLEPY[client]}: requests all ids of a browser's 20,000 objects at once`,
     TIME_LIMIT,

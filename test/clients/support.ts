@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { Target } from '../../bench/upload.ts'
-import { continueOnExpect, type ObjectService } from '../../src/index.ts'
 import { startServer as startCommand, newDataFolder, stowage } from '../cli/command.ts'
+import { type OpenHost, startBalancedHosts, startHost } from '../engines/balanced-hosts.ts'
 import { startBalancer, startServers, storageOn } from '../engines/cluster.ts'
 import { openService, type ServedOptions } from '../http/served.ts'
-import type { Ending } from '../support/folder.ts'
-import { newSharedStorage, noteCall, SHARED_ENGINES } from '../support/several-servers.ts'
+import { newSharedStorage, SHARED_ENGINES } from '../support/several-servers.ts'
 
 const run = promisify(execFile)
 const CLIENT_TIMEOUT_MS = 540_000
@@ -22,59 +19,22 @@ export interface TestServer extends AsyncDisposable {
   readonly url: string
 }
 
-/** Wraps a service in a server; a plain one unless told otherwise. */
-export type OpenHost = (service: ObjectService) => Promise<Server>
-
 /**
  * A server on a free port of this machine that keeps objects in memory and, unless told otherwise, lets everybody in.
+ * On shared engines it is three servers behind nginx.
  */
 export async function startServer(
   options: ServedOptions = {},
   open: OpenHost = (service) => Promise.resolve(createServer(service.node)),
 ): Promise<TestServer> {
-  return SHARED_ENGINES === undefined
-    ? startHost(openService(options), open)
-    : startHosts(
-        newSharedStorage(SHARED_ENGINES).map((backend) => openService({ ...options, backend })),
-        open,
-      )
-}
-
-/** On shared engines: hosts of several services over one place, behind nginx, which sends each request to the next. */
-async function startHosts(services: readonly ObjectService[], open: OpenHost): Promise<TestServer> {
-  const endings: (() => void | Promise<void>)[] = []
-  const ending: Ending = { after: (end) => void endings.unshift(end) }
-  const servers: TestServer[] = []
-  for (const [at, service] of services.entries()) {
-    const server = await startHost(service, async (opened) => {
-      const host = await open(opened)
-      return host.on('request', () => noteCall(at))
-    })
-    ending.after(async () => server[Symbol.asyncDispose]())
-    servers.push(server)
-  }
-  const url = await startBalancer(ending, { servers })
-  return {
-    url,
-    [Symbol.asyncDispose]: async () => {
-      for (const end of endings) await end()
-    },
-  }
-}
-
-async function startHost(service: ObjectService, open: OpenHost): Promise<TestServer> {
-  const server = await open(service)
-  continueOnExpect(server, service)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      server.close()
-      server.closeAllConnections()
-      await service.close({ graceMs: 0 })
-    },
-  }
+  const { url, close } =
+    SHARED_ENGINES === undefined
+      ? await startHost(openService(options), open)
+      : await startBalancedHosts(
+          newSharedStorage(SHARED_ENGINES).map((backend) => openService({ ...options, backend })),
+          open,
+        )
+  return { url, [Symbol.asyncDispose]: close }
 }
 
 /**
@@ -124,7 +84,7 @@ export function assertSameObjects(seen: ReadonlyMap<string, string>, expected: R
  */
 export function required(variable: string, what: string): string {
   const value = process.env[variable]
-  assert.ok(value, `${variable} must name ${what}; the section clients of the pipeline sets it`)
+  assert.ok(value, `${variable} must name ${what}; .ci/clients sets it`)
   return value
 }
 

@@ -20,9 +20,10 @@ import {
   type AccessRight,
   type StorageBackend,
 } from '../../src/index.ts'
+import { startBalancedHosts } from '../engines/balanced-hosts.ts'
 import { jsonUpload } from '../http/served.ts'
 import { eventually } from '../support/patience.ts'
-import { openServers, SHARED_ENGINES } from '../support/several-servers.ts'
+import { newSharedStorage, SHARED_ENGINES } from '../support/several-servers.ts'
 
 const ISSUER = 'https://issuer.example'
 const AUDIENCE = 'stowage-tests'
@@ -49,7 +50,8 @@ export type SidesOptions = Partial<Omit<CommonServiceOptions<unknown>, 'access'>
 
 /**
  * Both cores, plain `http` and `fetch`, over memory and over files: what the contract says must be the same on all
- * four. On shared engines it is `http` over three services. They open before the first test of a file and close after the last.
+ * four. On shared engines it is `http` behind nginx, which sends each request to another of three servers. They open before
+ * the first test of a file and close after the last.
  */
 export function onEverySide(options: SidesOptions = {}): SidesTest {
   const open: OpenSide[] = []
@@ -60,7 +62,10 @@ export function onEverySide(options: SidesOptions = {}): SidesTest {
       createObjectService({ ...options, backend, access: accessOf(secret) })
     const secret = randomBytes(32)
     if (SHARED_ENGINES !== undefined) {
-      open.push((await openSides('three servers', openServers(openService), secret, closers))[0])
+      const services = newSharedStorage(SHARED_ENGINES).map(openService)
+      const { url, close } = await startBalancedHosts(services, async (service) => createServer(service.node))
+      closers.unshift(close)
+      open.push(overHttp('three servers behind nginx', url, await tokensOf(secret)))
       return
     }
     const folder = await mkdtemp(join(tmpdir(), 'stowage-contract-'))
@@ -87,27 +92,30 @@ async function openSides(
   service: ObjectService,
   secret: Uint8Array,
   closers: (() => Promise<void>)[],
-): Promise<readonly [overHttp: OpenSide, overFetch: OpenSide]> {
+): Promise<readonly OpenSide[]> {
   const { url, close } = await listening(service)
   closers.unshift(async () => {
     await close()
     await service.close({ graceMs: 0 })
   })
   const tokens = await tokensOf(secret)
-  const withToken = (init: RequestInit, who: Who): RequestInit => withHeaders(init, authorization(tokens[who]))
   return [
-    {
-      name: `http over ${storage}`,
-      url,
-      ask: (path, init = {}, who = 'writer') => fetch(`${url}${path}`, withToken(init, who)),
-    },
+    overHttp(storage, url, tokens),
     {
       name: `fetch over ${storage}`,
       url: 'http://in.process',
       ask: (path, init = {}, who = 'writer') =>
-        service.fetch(new Request(`http://in.process${path}`, withToken(init, who))),
+        service.fetch(new Request(`http://in.process${path}`, withHeaders(init, authorization(tokens[who])))),
     },
   ]
+}
+
+function overHttp(storage: string, url: string, tokens: Awaited<ReturnType<typeof tokensOf>>): OpenSide {
+  return {
+    name: `http over ${storage}`,
+    url,
+    ask: (path, init = {}, who = 'writer') => fetch(`${url}${path}`, withHeaders(init, authorization(tokens[who]))),
+  }
 }
 
 /** A service behind a port of this machine. */

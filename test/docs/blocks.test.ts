@@ -44,6 +44,9 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
     },
   },
   'docs/command-line.md': { '': { by: 'test/processes/transcripts.test.ts' } },
+  'docs/compatibility.md': {
+    sh: { because: 'takes minutes; the sections engines and clients of the pipeline run the same commands' },
+  },
   'docs/deploy.md': { sh: { because: NEEDS_ROOT } },
   'docs/benchmark.md': {
     indented: { because: 'take minutes; test/processes/benchmark.test.ts measures the same rows on a small model' },

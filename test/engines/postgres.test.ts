@@ -1,9 +1,10 @@
-import { after, describe, test } from 'node:test'
+import { after, describe } from 'node:test'
 import { postgresRecords } from '../../adapters/postgres/index.ts'
 import type { RecordStore } from '../../src/storage/backend.ts'
 import { recordStoreConformance } from '../../src/storage/conformance/index.ts'
 import { CuttingProxy } from './cutting-proxy.ts'
 import { PostgresEngine } from './postgres-engine.ts'
+import { testEveryCase } from './suite.ts'
 
 const engine = await PostgresEngine.start({ after })
 const proxy = await CuttingProxy.start({ after }, engine.port)
@@ -19,5 +20,5 @@ async function restart(): Promise<void> {
 
 describe('records in PostgreSQL', () => {
   const faults = { cutAt: (message: number) => proxy.cutAt(message), restart }
-  for (const { name, run } of recordStoreConformance(open, { openTwo: () => [open(), open()], faults })) test(name, run)
+  testEveryCase(recordStoreConformance(open, { openTwo: () => [open(), open()], faults }))
 })

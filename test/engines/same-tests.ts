@@ -20,8 +20,15 @@ export interface SharedRun {
   readonly use: SharedUse
 }
 
-/** Runs the test files whose paths contain one of the names, on three services over PostgreSQL and an S3 store. */
-export async function runOnSharedEngines(ending: Ending, names: readonly string[]): Promise<SharedRun> {
+/**
+ * Runs the test files whose paths contain one of the names, on three services over PostgreSQL and an S3 store. Tests of
+ * `contract/` and `clients/` find nginx before them.
+ */
+export async function runOnSharedEngines(
+  ending: Ending,
+  names: readonly string[],
+  settings: NodeJS.ProcessEnv = {},
+): Promise<SharedRun> {
   const [postgres, { options: s3 }] = await Promise.all([
     PostgresEngine.start(ending, { settings: SETTINGS }),
     startS3Engine(ending),
@@ -30,7 +37,7 @@ export async function runOnSharedEngines(ending: Ending, names: readonly string[
   const engines: SharedEngines = { connectionString: postgres.url(), s3, useFile }
   const { NODE_TEST_CONTEXT: _context, STOWAGE_TEST_SECOND_TRY: _try, ...inherited } = process.env
   const child = spawn(process.execPath, ['--enable-source-maps', RUNNER, ...names], {
-    env: { ...inherited, STOWAGE_TEST_SHARED: JSON.stringify(engines) },
+    env: { ...inherited, ...settings, STOWAGE_TEST_SHARED: JSON.stringify(engines) },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   ending.after(() => void child.kill('SIGKILL'))
