@@ -16,6 +16,11 @@ export interface Principal {
    * The right on each project by its id, `*` for every project. `write` includes `read`. Only `claimAuthorize` uses it.
    */
   readonly projects?: ReadonlyMap<string, AccessRight> | Readonly<Record<string, AccessRight>>
+  /**
+   * Where it may read, it may also read the secrets of automations in the form in which the server stores them: for
+   * backups that contain the keys. Otherwise that needs the right to write.
+   */
+  readonly readsSealedSecrets?: boolean
 }
 
 /**

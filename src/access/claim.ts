@@ -13,6 +13,11 @@ export function projectsOfClaim(claim: unknown): ReadonlyMap<string, AccessRight
   return granted
 }
 
+/** Whether the claim has `"sealedSecrets":true`. */
+export function readsSealedSecrets(claim: unknown): boolean {
+  return isRecord(claim) && claim.sealedSecrets === true
+}
+
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../environment.ts'
 import { isServiceError, StowageError } from '../errors.ts'
 import { type Access, claimAuthorize, type Principal } from './access.ts'
 import { BEARER_REFUSALS, bearerToken } from './bearer.ts'
-import { projectsOfClaim } from './claim.ts'
+import { projectsOfClaim, readsSealedSecrets } from './claim.ts'
 import { checkAlgorithms, keyFinders, type TokenKey } from './keys.ts'
 import { type VerifiedToken, VerifiedTokens } from './verified-tokens.ts'
 
@@ -36,7 +36,8 @@ export interface JwtAccessOptions {
 
 /**
  * Bearer tokens that are JWTs (RFC 7519): the signature, `exp` (required), `nbf`, `iat`, `iss` and `aud` must hold. Rights come from the claim
- * `{"stowage":{"projects":{"<id>":"read"|"write","*":"read"|"write"}}}`; a token without a well-formed one is accepted and grants nothing (403).
+ * `{"stowage":{"projects":{"<id>":"read"|"write","*":"read"|"write"}}}`, and `"sealedSecrets":true` beside them is
+ * `readsSealedSecrets` of the principal; a token without a well-formed one is accepted and grants nothing (403).
  * A token that was verified is known by its SHA-256 until it expires or its key goes; `isRevoked` is asked for it each time.
  * Throws `TypeError` for options that would accept too much or nothing, such as a shared secret of less than 32 bytes. `authenticate` throws
  * `access_unavailable` (503) while keys or revocations cannot be had.
@@ -173,8 +174,13 @@ async function askRevoked(isRevoked: NonNullable<JwtAccessOptions['isRevoked']>,
 }
 
 function principalOf(payload: JWTPayload): Principal {
-  const principal = { subject: payload.sub ?? '', projects: projectsOfClaim(payload.stowage) }
-  return payload.jti === undefined ? principal : { ...principal, tokenId: payload.jti }
+  const { sub: subject = '', jti, stowage: claim } = payload
+  return {
+    subject,
+    projects: projectsOfClaim(claim),
+    ...(jti === undefined ? {} : { tokenId: jti }),
+    ...(readsSealedSecrets(claim) && { readsSealedSecrets: true }),
+  }
 }
 
 function reasonOf(error: unknown): string {

@@ -27,12 +27,17 @@ const SUBJECT_CHARACTERS_MAX = 256
 const FRESH_MS = 500
 /** How long after its expiry a token is still listed. */
 const KEPT_AFTER_EXPIRY_MS = 30 * 86_400_000
+const TEMPORARY_KEPT_AFTER_EXPIRY_MS = 3_600_000
 
 export interface TokenRequest {
   readonly projects: ReadonlyMap<string, AccessRight>
   /** The unit of limits per principal. Without a subject the token counts on its own, by its id. */
   readonly subject?: string
   readonly ttlSeconds: number
+  /** For a backup: `readsSealedSecrets` of its principal. */
+  readonly readsSealedSecrets?: boolean
+  /** A command makes it for itself: it is not listed long after it has expired. */
+  readonly isTemporary?: boolean
 }
 
 /** The record of an issued token. Times are ISO 8601, in UTC. */
@@ -44,6 +49,8 @@ export interface TokenRecord {
   readonly expiresAt: string
   /** The key that signed it. Absent in records that were written before keys could be rotated: the first key. */
   readonly keyId?: string
+  readonly readsSealedSecrets?: true
+  readonly isTemporary?: true
 }
 
 /** `expiresAt` is when the token ends: by itself, or with the key that signed it. */
@@ -74,8 +81,11 @@ export async function issueToken(
     issuedAt: isoOf(issuedSeconds),
     expiresAt: isoOf(expiresSeconds),
     keyId: current.id,
+    ...(request.readsSealedSecrets === true && { readsSealedSecrets: true }),
+    ...(request.isTemporary === true && { isTemporary: true }),
   }
-  const token = await new SignJWT({ stowage: { projects: record.projects } })
+  const claim = { projects: record.projects, ...(record.readsSealedSecrets && { sealedSecrets: true }) }
+  const token = await new SignJWT({ stowage: claim })
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
     .setIssuer(ISSUER)
     .setAudience(AUDIENCE)
@@ -93,7 +103,10 @@ export async function issueToken(
   return { token, record }
 }
 
-/** All tokens that were issued, but for those that expired more than 30 days ago, the oldest first. */
+/**
+ * All tokens that were issued, the oldest first. Those that expired more than 30 days ago are not listed; temporary ones
+ * go after an hour.
+ */
 export async function listTokens(credentials: CredentialStore, clock: Clock = Date): Promise<readonly ListedToken[]> {
   const revoked = new Set(await credentials.names('revoked'))
   const keys = await heldKeys(tokenKeyRing(credentials))
@@ -185,7 +198,8 @@ function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): voi
 async function forgetLongExpired(credentials: CredentialStore, clock: Clock): Promise<void> {
   for (const [jti, text] of await credentials.readAll('tokens')) {
     const record = parsedRecord(credentials, jti, text)
-    if (Date.parse(record.expiresAt) + KEPT_AFTER_EXPIRY_MS > clock.now()) continue
+    const keptMs = record.isTemporary ? TEMPORARY_KEPT_AFTER_EXPIRY_MS : KEPT_AFTER_EXPIRY_MS
+    if (Date.parse(record.expiresAt) + keptMs > clock.now()) continue
     await credentials.remove('revoked', jti)
     await credentials.remove('tokens', jti)
   }

@@ -68,6 +68,19 @@ test('a valid token yields its subject, its id and its rights', async () => {
   assert.equal(claimAuthorize(principal, 'other', 'read'), false)
 })
 
+test('only a claim with sealedSecrets true lets a backup read sealed secrets', async () => {
+  for (const [sealedSecrets, expected] of [
+    [true, true],
+    ['true', undefined],
+    [1, undefined],
+    [undefined, undefined],
+  ]) {
+    const token = await sign({ ...claims, stowage: { projects: { demo: 'read' }, sealedSecrets } })
+    const principal = await present(`Bearer ${token}`)
+    assert.equal(principal?.readsSealedSecrets, expected)
+  }
+})
+
 test('a token without the claim authenticates and grants nothing', async () => {
   const principal = await present(`Bearer ${await sign(without('stowage'))}`)
   assert.equal(principal?.subject, 'ada')

@@ -41,11 +41,13 @@ const AUTOMATION = {
   updatedAt: TIME,
 }
 
-/** `Bearer <subject>:<right>` has that right in `house`, and everything elsewhere but in `others`. */
+/** `Bearer <subject>:<right>` has that right in `house`; `sealed` is to read, with sealed secrets. */
 const ACCESS: Access<unknown> = {
   authenticate: ({ headers }) => {
     const [, subject, right] = /^Bearer (\w+):(\w+)$/.exec(headers.get('authorization') ?? '') ?? []
-    return subject === undefined ? undefined : { subject, projects: { house: right === 'write' ? 'write' : 'read' } }
+    return subject === undefined
+      ? undefined
+      : { subject, projects: { house: right === 'write' ? 'write' : 'read' }, readsSealedSecrets: right === 'sealed' }
   },
   authorize: claimAuthorize,
 }
@@ -104,6 +106,17 @@ test('exporting needs the read right, and exporting secrets or importing needs t
   assert.equal((await ask(`/house/import/artifacts/${ID}`, 'x', 'ada:read')).status, 403)
   assert.equal((await ask('/others/export/objects')).status, 403)
   assert.equal((await ask('')).text, '"house"\n')
+})
+
+test('a token for sealed secrets may read them, and nothing else that needs the write right', async (t) => {
+  const { ask, upload } = await server(t)
+  await upload()
+  const token = 'ada:sealed'
+  assert.equal((await ask('/house/export/automations', undefined, token)).status, 200)
+  for (const path of ['/house/export/automations?sealedFor=MCowBQYDK2VuAyEA', `/house/import/marks/${ID}`])
+    assert.equal((await ask(path, undefined, token)).status, 403, path)
+  assert.equal((await ask('/others/export/automations', undefined, token)).status, 403)
+  assert.equal((await ask('/house/import/records', [], token)).status, 403)
 })
 
 test('a run may neither export nor import', async (t) => {

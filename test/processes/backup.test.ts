@@ -27,6 +27,17 @@ async function ok(args: readonly string[]): Promise<string> {
   return stdout
 }
 
+/** The rights of the tokens that backups made. All are revoked. */
+async function ownTokens(data: string): Promise<readonly unknown[]> {
+  const tokens = (await ok(['token', 'list', '--data', data, '--json']))
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as { subject: string; state: string; projects: unknown })
+    .filter(({ subject }) => subject === 'stowage backup')
+  for (const { state } of tokens) assert.equal(state, 'revoked')
+  return tokens.map(({ projects }) => projects)
+}
+
 test('a live server is backed up, then incrementally, and one command restores it after its folder is lost', async (t) => {
   const data = newDataFolder(t)
   const backup = join(dirname(data), 'backup')
@@ -58,6 +69,7 @@ test('a live server is backed up, then incrementally, and one command restores i
   assert.equal(archivesOf().length, 3)
   await ok(asked)
   assert.equal(archivesOf().length, 3, 'a backup of what has not changed adds nothing')
+  assert.deepEqual(await ownTokens(data), [{ '*': 'read' }, { '*': 'read' }, { '*': 'read' }])
 
   await server.stop()
   rmSync(data, { recursive: true })
@@ -87,6 +99,7 @@ test('a live server is backed up, then incrementally, and one command restores i
   const empty = await stowage(['backup', backup, '--data', data, '--url', replacement.url, '--quiet'])
   assert.equal(empty.code, 1)
   assert.match(empty.stderr, /is the backup of another storage/)
+  assert.equal((await ownTokens(data)).length, 1, 'the token of a backup that fails is revoked, too')
 })
 
 test('a folder that was put back is backed up in full', async (t) => {

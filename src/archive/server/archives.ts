@@ -132,7 +132,7 @@ function objectResource<H>(
  * key for which they are sealed anew.
  */
 function sealedResource<H>(
-  { guard }: ServiceContext<H>,
+  { guard, authenticate }: ServiceContext<H>,
   store: AutomationStore,
   secretExport: SecretExport,
 ): Resource<H> {
@@ -141,7 +141,10 @@ function sealedResource<H>(
     check: checkParams,
     operations: {
       GET: async (exchange) => {
-        checkNoRun(await guard(exchange, 'write'))
+        const { headers, method, path, host, query } = exchange
+        const principal = await authenticate({ headers, method, path, host })
+        const isFlagged = principal?.readsSealedSecrets === true && !query.has('sealedFor')
+        checkNoRun(await guard(exchange, isFlagged ? 'read' : 'write'))
         const { sealedFor, ...request } = readQuery(exchange, 'sealedFor')
         checkPage(request)
         if (sealedFor !== undefined && !SEALED_FOR.test(sealedFor))

@@ -138,7 +138,7 @@ const exportAutomations = operationOf({
   right: 'write',
   summary: 'Automations with their sealed secrets',
   description:
-    'As the list of automations, each with `sealed`: its secrets, which only a server with the same key opens. With `sealedFor`, an automation that has secrets has `secrets` instead: a JWE in compact form for that key. The operator of the server names the keys that are allowed (403). Tokens of runs are refused.',
+    'As the list of automations, each with `sealed`: its secrets, which only a server with the same key opens. With `sealedFor`, an automation that has secrets has `secrets` instead: a JWE in compact form for that key. The operator of the server names the keys that are allowed (403). A token whose claim has `sealedSecrets` needs the right to read alone, but not with `sealedFor`. Tokens of runs are refused.',
   parameters: ['Limit', 'Cursor', 'ExportSealedFor'],
   answers: {
     200: ownJson(

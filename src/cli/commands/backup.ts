@@ -3,11 +3,10 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import type { BackupContent } from '../../archive/index.ts'
-import { issueToken, revokeToken } from '../../access/token-store.ts'
-import { ALL_PROJECTS } from '../../access/access.ts'
 import type { ClientOptions } from '../../client/index.ts'
 import { hasCode } from '../../data-folder/data-folder-error.ts'
 import { withAdvice, checkedUrl, quietOption, retryForOption, retryOf, tokenOf, withFolder } from '../client/connect.ts'
+import { withReadingToken } from '../client/own-token.ts'
 import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
 import { folderName, jsonOption } from '../common/options.ts'
@@ -27,9 +26,6 @@ everything that was acknowledged before it began. To continue a stopped backup, 
 one storage: that of another server is refused. Archives of projects that the server does not list stay until --prune.
 "stowage restore" turns a backup into a data folder.
 ${EXIT_HELP}`
-
-/** A backup that takes longer is started again, and continues. */
-const TOKEN_SECONDS = 86_400
 
 interface BackupOptions {
   readonly data?: string
@@ -109,21 +105,11 @@ async function backup(folder: string, options: BackupOptions, command: Command):
   }
 }
 
-/** Anybody who may read the data folder may make a token for it; this one is revoked in the end. */
 async function withToken(options: BackupOptions, use: (token: ClientOptions['token']) => Promise<void>): Promise<void> {
   const given = tokenOf(options)
   const { data } = options
   if (given !== undefined || data === undefined) return use(given)
-  const { token, record } = await issueToken(folderCredentials(data), {
-    projects: new Map([[ALL_PROJECTS, 'write']]),
-    subject: 'stowage backup',
-    ttlSeconds: TOKEN_SECONDS,
-  })
-  try {
-    await use(token)
-  } finally {
-    await revokeToken(folderCredentials(data), record.jti)
-  }
+  await withReadingToken(folderCredentials(data), 'stowage backup', use)
 }
 
 function tell(content: BackupContent, folder: string, { json }: BackupOptions): void {
