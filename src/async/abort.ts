@@ -8,9 +8,11 @@ class AbortListeners {
   }
 
   static of(signal: AbortSignal): AbortListeners {
-    const known = AbortListeners.#of.get(signal) ?? new AbortListeners(signal)
-    AbortListeners.#of.set(signal, known)
-    return known
+    const known = AbortListeners.#of.get(signal)
+    if (known !== undefined) return known
+    const listeners = new AbortListeners(signal)
+    AbortListeners.#of.set(signal, listeners)
+    return listeners
   }
 
   constructor(signal: AbortSignal) {

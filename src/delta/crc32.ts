@@ -12,3 +12,10 @@ export function crc32(bytes: Uint8Array): number {
   for (let at = 0; at < bytes.length; at++) crc = (crc >>> 8) ^ TABLE[(crc ^ bytes[at]) & 0xff]
   return ~crc >>> 0
 }
+
+/** The same for the characters of a text, behind bytes whose CRC-32 is `before`. Without the copy that bytes would be. */
+export function crc32OfAscii(text: string, before: number): number {
+  let crc = ~before
+  for (let at = 0; at < text.length; at++) crc = (crc >>> 8) ^ TABLE[(crc ^ text.charCodeAt(at)) & 0xff]
+  return ~crc >>> 0
+}

@@ -62,9 +62,10 @@ class SimulatedRecords implements RecordStore {
   }
 
   getMany(keys: readonly Uint8Array[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
-    const values = Array.from<Uint8Array | undefined>({ length: keys.length })
-    const steps = keys.map((key, i) => () => void (values[i] = this.#parts.storage.get(key)))
-    return this.#calls.call(recordCall('getMany', keys[0]), options, steps, () => values)
+    const { storage } = this.#parts
+    const values: (Uint8Array | undefined)[] = keys.map(() => undefined)
+    const make = (at: number): void => void (values[at] = storage.get(keys[at]))
+    return this.#calls.call(recordCall('getMany', keys[0]), options, { count: keys.length, make }, () => values)
   }
 
   async *range(bounds: RangeBounds, options: CallOptions = {}): AsyncGenerator<readonly Entry[]> {
@@ -73,8 +74,8 @@ class SimulatedRecords implements RecordStore {
       const batchEntries = RANGE_BATCH_ENTRIES * 2 ** Math.min(batch, BATCH_DOUBLINGS_MAX)
       const max = Math.min(left, 1 + this.#parts.random.below(batchEntries))
       let found: readonly Entry[] = []
-      const step = (): void => void (found = this.#parts.storage.slice({ ...bounds, gte, lt }, max))
-      await this.#calls.call(recordCall('range', bounds.gte), options, [step], () => undefined)
+      const make = (): void => void (found = this.#parts.storage.slice({ ...bounds, gte, lt }, max))
+      await this.#calls.call(recordCall('range', bounds.gte), options, { count: 1, make }, () => undefined)
       const last = found.at(-1)
       if (last === undefined) return
       yield found
@@ -85,20 +86,18 @@ class SimulatedRecords implements RecordStore {
   }
 
   insertMany(entries: readonly Entry[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
-    const held = Array.from<Uint8Array | undefined>({ length: entries.length })
-    const steps = entries.map((entry, i) => () => void (held[i] = this.#parts.storage.insert(entry)))
-    return this.#calls.call(recordCall('insertMany', entries[0]?.key), { ...options, isWrite: true }, steps, () => held)
+    const { storage } = this.#parts
+    const held: (Uint8Array | undefined)[] = entries.map(() => undefined)
+    const effects = { count: entries.length, make: (at: number): void => void (held[at] = storage.insert(entries[at])) }
+    const label = recordCall('insertMany', entries[0]?.key)
+    return this.#calls.call(label, { ...options, isWrite: true }, effects, () => held)
   }
 
   commit(change: Change, options: CallOptions = {}): Promise<CommitResult> {
     let result: CommitResult = { ok: true }
-    const step = (): void => void (result = this.#parts.storage.commit(change))
-    return this.#calls.call(
-      recordCall('commit', change.put?.[0]?.key ?? change.remove?.[0]),
-      { ...options, isWrite: true },
-      [step],
-      () => result,
-    )
+    const make = (): void => void (result = this.#parts.storage.commit(change))
+    const label = recordCall('commit', change.put?.[0]?.key ?? change.remove?.[0])
+    return this.#calls.call(label, { ...options, isWrite: true }, { count: 1, make }, () => result)
   }
 
   close(): Promise<void> {
@@ -143,8 +142,8 @@ class SimulatedBlobs implements BlobStore {
   }
 
   remove(names: readonly string[]): Promise<void> {
-    const steps = names.map((name) => () => this.#parts.storage.removeBlob(name))
-    return this.#calls.call('remove', { isWrite: true }, steps, () => undefined)
+    const make = (at: number): void => this.#parts.storage.removeBlob(names[at])
+    return this.#calls.call('remove', { isWrite: true }, { count: names.length, make }, () => undefined)
   }
 
   async *list(prefix: string, options: CallOptions = {}): AsyncGenerator<readonly BlobInfo[]> {

@@ -1,4 +1,4 @@
-import { crc32 } from 'node:zlib'
+import { crc32OfAscii } from '../delta/crc32.ts'
 import { REAL_ENVIRONMENT } from '../environment.ts'
 import type { Random } from './random.ts'
 
@@ -89,20 +89,23 @@ export class Scheduler {
    */
   async runUntil(isDone: () => boolean): Promise<boolean> {
     let turns: Promise<void>[] = []
-    for (;;) {
-      if (turns.length === 0) turns = Array.from({ length: TURNS_AT_ONCE }, () => REAL_ENVIRONMENT.nextTurn())
+    for (let turn = 0; ; turn++) {
+      if (turn === turns.length) {
+        turns = Array.from({ length: TURNS_AT_ONCE }, () => REAL_ENVIRONMENT.nextTurn())
+        turn = 0
+      }
       // By then all microtasks and ticks have run.
-      await turns.shift()
+      await turns[turn]
       if (isDone()) return true
       const step = this.#next()
       if (step === undefined) return false
       if (++this.#count > this.#stepsMax) throw new Error(`the run has not ended after ${this.#stepsMax} steps`)
-      this.#digest = crc32(`${step.label} ${this.#nowMs}`, this.#digest)
+      this.#digest = crc32OfAscii(` ${this.#nowMs}`, crc32OfAscii(step.label, this.#digest))
       const isMade = step.act()
       if (isMade === undefined) continue
       await isMade
       // Those that were asked for before have passed meanwhile.
-      turns = []
+      turn = TURNS_AT_ONCE - 1
     }
   }
 

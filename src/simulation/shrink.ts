@@ -61,8 +61,18 @@ async function dropAll(
   }
 }
 
-/** The command line that makes the run again. */
-export function replayOf({ seed, servers, operations, faults }: Simulation): string {
-  const list = (places: readonly number[]): string => (places.length === 0 ? 'none' : places.join())
-  return `npm run simulate -- --seed ${seed} --servers ${servers} --operations ${list(operations)} --faults ${list(faults)}`
+/**
+ * The call that makes the run again, as JavaScript: `await simulate({ seed: 18, servers: 2, ... })`. After a run over a
+ * storage of your own, the call ends with the option `backend`, which must open that storage empty.
+ */
+export function replayOf({ seed, servers, operations, faults, faultKinds, isOwnBackend }: Simulation): string {
+  const options = [
+    `seed: ${seed}`,
+    `servers: ${servers}`,
+    `operations: [${operations.join(', ')}]`,
+    `faults: [${faults.join(', ')}]`,
+    ...(faultKinds === undefined ? [] : [`faultKinds: [${faultKinds.map((kind) => `'${kind}'`).join(', ')}]`]),
+    ...(isOwnBackend ? ['backend'] : []),
+  ]
+  return `await simulate({ ${options.join(', ')} })`
 }

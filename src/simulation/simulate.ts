@@ -35,6 +35,10 @@ export interface Simulation extends RunResult {
   readonly operations: readonly number[]
   /** The places of the faults in the plan of the seed. */
   readonly faults: readonly number[]
+  /** The kinds of faults that the run was limited to; `undefined` if it was not. */
+  readonly faultKinds: readonly FaultKind[] | undefined
+  /** Whether the storage was opened by the option `backend`. */
+  readonly isOwnBackend: boolean
 }
 
 /** About how many calls to the storage an operation makes. */
@@ -45,7 +49,16 @@ const CALLS_PER_OPERATION = 12
  */
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
   const { plan, operations, faults } = planOf(options)
-  return { ...(await run(plan)), seed: options.seed, servers: plan.servers, operations, faults }
+  const { seed, faultKinds, backend } = options
+  const parameters = {
+    seed,
+    servers: plan.servers,
+    operations,
+    faults,
+    faultKinds,
+    isOwnBackend: backend !== undefined,
+  }
+  return { ...(await run(plan)), ...parameters }
 }
 
 interface Chosen {

@@ -162,7 +162,7 @@ export class Teller {
     this.#add({ kind: 'usage', projectId: this.#projectId }, gapMs)
   }
 
-  export(more: Pick<PlannedExport, 'pageBytes' | 'hold'>, gapMs = 0): void {
+  export(more: Pick<PlannedExport, 'pageBytes' | 'hold' | 'patienceMs'>, gapMs = 0): void {
     this.#add({ kind: 'export', projectId: this.#projectId, ...more }, gapMs)
   }
 

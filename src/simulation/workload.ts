@@ -5,7 +5,9 @@ import type { Operation, PlannedUpload, Unplaced } from './operations.ts'
 import type { Random } from './random.ts'
 import { planStory } from './stories.ts'
 import { planLateStory } from './stories-late.ts'
+import { planRacedStory } from './stories-raced.ts'
 import { planSpaceStory } from './stories-space.ts'
+import { planVersionsStory } from './stories-versions.ts'
 
 /** What comes last comes so many places behind the last version. */
 const PLACES_BEHIND = 20
@@ -18,6 +20,10 @@ const UNDISTURBED_SHARE = 0.7
 const SPACE_STORY_SHARE = 0.06
 /** The share of runs of several servers in which one is late. */
 const LATE_STORY_SHARE = 0.05
+/** The share of runs of several servers in which two work at once. */
+const RACED_STORY_SHARE = 0.1
+/** The share of runs that tell of the versions of a long object. */
+const VERSIONS_STORY_SHARE = 0.03
 const QUOTA_SHARE = 0.1
 const CHOICES_SHARE = 0.12
 
@@ -36,6 +42,8 @@ export function planOperations(random: Random, servers: number): Workload {
   if (servers > 1 && random.fork('late').chance(LATE_STORY_SHARE)) return storyAlone(random, servers, planLateStory)
   if (random.fork('space').chance(SPACE_STORY_SHARE)) return storyAlone(random, servers, planSpaceStory)
   if (random.fork('alone').chance(STORY_ALONE_SHARE)) return storyAlone(random, servers, planStory)
+  if (servers > 1 && random.fork('raced').chance(RACED_STORY_SHARE)) return storyAlone(random, servers, planRacedStory)
+  if (random.fork('versions').chance(VERSIONS_STORY_SHARE)) return storyAlone(random, servers, planVersionsStory)
   const projects = random.chance(0.8) ? ['p'] : ['p', 'q']
   const models = Array.from({ length: random.between(1, 3) }, (_, at) =>
     planModel(random.fork(`model ${at}`), random.pick(projects), `m${at}`),

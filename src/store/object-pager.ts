@@ -98,10 +98,11 @@ export class PackObjectPager implements ObjectPager {
     const { sequence, ordinal, epoch } = after ?? { sequence: 0, ordinal: 0, epoch: 0 }
     const next = { ...end, sequence, ordinal, epoch }
     const draft: Draft = { packs: [], textBytes: 0, next }
-    if (!(await this.#waitsForPacks(project, next, end, signal)))
-      await this.#fill(project, draft, { end, textBytesMax, signal })
+    const view = (await this.#waitsForPacks(project, next, end, signal))
+      ? project
+      : await this.#fill(project, draft, { end, textBytesMax, signal })
     const { packs, textBytes } = draft
-    const selection = new GraphSelection(catalog, reader, project, { packs }, { missing: new IdSet(0), textBytes })
+    const selection = new GraphSelection(catalog, reader, view, { packs }, { missing: new IdSet(0), textBytes })
     return { selection, next: draft.next, end }
   }
 
@@ -155,15 +156,20 @@ export class PackObjectPager implements ObjectPager {
     }
   }
 
-  async #fill(project: ProjectView, draft: Draft, options: FillOptions): Promise<void> {
-    const { end, textBytesMax } = options
-    if (draft.next.sequence < end.sequence && !(await this.#fillFrom(project, draft, options))) return
+  /** Resolves to the view in which the packs of the page are there. */
+  async #fill(project: ProjectView, draft: Draft, options: FillOptions): Promise<ProjectView> {
+    const { end, textBytesMax, signal } = options
+    if (draft.next.sequence < end.sequence && !(await this.#fillFrom(project, draft, options))) return project
     if (draft.textBytes >= textBytesMax) {
       // Not `end` itself: something may still follow.
       draft.next = { ...draft.next, sequence: end.sequence - 1, ordinal: ALL_ORDINALS }
-      return
+      return project
     }
-    if (await this.#fillFrom(project, draft, { ...options, isBehindEnd: true })) draft.next = end
+    // Packs that were expected above may have been merged and dropped since the project was looked at.
+    const now = await viewProject(this.#parts.records, project.projectId, signal)
+    if (now?.generation !== project.generation) throw removedMeanwhile()
+    if (await this.#fillFrom(now, draft, { ...options, isBehindEnd: true })) draft.next = end
+    return now
   }
 
   /** Takes from the packs before the end of the run, or behind it; returns whether the page has room for more. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 as zlibCrc32 } from 'node:zlib'
 import { createRandom, type Random } from '../../bench/model/random.ts'
-import { crc32 } from '../../src/delta/crc32.ts'
+import { crc32, crc32OfAscii } from '../../src/delta/crc32.ts'
 import { applyDelta, DELTA_CHARACTERS_MAX, DeltaFault, parseDelta } from '../../src/delta/delta.ts'
 import { DeltaEncoder } from '../../src/delta/encode.ts'
 import { closureText, encodeDelta, hexId } from './support.ts'
@@ -19,6 +19,15 @@ function roundTrip(base: string, text: string): string | undefined {
 test('the CRC-32 equals that of zlib', () => {
   for (const text of ['', 'a', '123456789', 'ü€😀'.repeat(1_000)])
     assert.equal(crc32(Buffer.from(text)), zlibCrc32(Buffer.from(text)))
+})
+
+test('the CRC-32 of characters behind other bytes equals that of zlib', () => {
+  for (const [before, text] of [
+    ['', ''],
+    ['', '123456789'],
+    ['commit o s0', ' 12.5'],
+  ])
+    assert.equal(crc32OfAscii(text, zlibCrc32(before)), zlibCrc32(before + text))
 })
 
 test('a changed closure costs little more than its changed ids', () => {

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { AUTOMATION_MUTANTS } from './automation/mutants.ts'
-import { replayOfAutomation, simulateAutomation } from './automation/simulate.ts'
+import { simulateAutomation } from './automation/simulate.ts'
+import { commandOf } from './command.ts'
 import { searchFor } from './planted.ts'
 
 const SEEDS = 40
@@ -17,7 +18,7 @@ test('versions and runs keep their guarantees under faults', async () => {
   let runs = 0
   for (let seed = 0; seed < SEEDS; seed++) {
     const simulation = await simulateAutomation({ seed })
-    assert.equal(simulation.violation, undefined, replayOfAutomation(simulation))
+    assert.equal(simulation.violation, undefined, commandOf(simulation, 'automation'))
     runs += simulation.runs
   }
   assert.ok(runs > SEEDS, `${runs} runs`)

@@ -1,4 +1,4 @@
-import type { Mutant } from './mutant.ts'
+import type { Edit, Mutant } from './mutant.ts'
 
 const SWEEP = 'src/store/collect/sweep.ts'
 const BEGIN = 'src/store/compact/begin-merge.ts'
@@ -152,5 +152,43 @@ export const IN_COMPACTING: readonly Mutant[] = [
     name: 'a merge begins though objects moved meanwhile',
     path: BEGIN,
     replace: [[' || head.layout !== layout) return false', ') return false']],
+  },
+]
+
+const ADMISSION = 'src/store/compact/moved-admission.ts'
+const BASE_OF_BASE: Edit['replace'] = [
+  [
+    'this.#remember({ ordinal, sign, line, depth: base.depth + 1 }, base)',
+    'this.#remember({ ordinal: base.ordinal, sign, line, depth: base.depth + 1 }, base)',
+  ],
+]
+
+/** Faults in deltas inside packs: older versions of long objects cannot be read, or are others. */
+export const IN_PACKED_DELTAS: readonly Mutant[] = [
+  { name: 'a delta in a pack is based on the base of its base', path: ADMISSION, replace: BASE_OF_BASE },
+  {
+    name: 'a delta in a pack may make another text',
+    path: ADMISSION,
+    replace: BASE_OF_BASE,
+    also: [
+      {
+        path: 'src/store/pack/delta-block.ts',
+        replace: [
+          [
+            'return applyDelta(parseDelta(json), baseLine, rawBytes, crc32)',
+            'const delta = parseDelta(json)\n    return applyDelta(delta, baseLine, rawBytes, () => delta.crc32)',
+          ],
+        ],
+      },
+      {
+        path: 'src/store/pack/segment-reader.ts',
+        replace: [['if (!isPlaced && crc32(raw) !== rawCrc32)', 'if (!isPlaced && raw.length === 0 && rawCrc32 > 0)']],
+      },
+    ],
+  },
+  {
+    name: 'deltas in a pack are based on any number of others',
+    path: ADMISSION,
+    replace: [['likely.depth === DELTA_DEPTH_MAX', 'likely.depth === Infinity']],
   },
 ]

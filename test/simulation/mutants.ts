@@ -1,7 +1,7 @@
 import type { Mutant } from './mutant.ts'
 import { MENDS_TAKEN_OUT } from './mutants-mends.ts'
 import { IN_CHOOSING, IN_QUOTAS } from './mutants-space.ts'
-import { IN_COLLECTING, IN_COMPACTING } from './mutants-upkeep.ts'
+import { IN_COLLECTING, IN_COMPACTING, IN_PACKED_DELTAS } from './mutants-upkeep.ts'
 
 const COMMITTER = 'src/store/ingest/committer.ts'
 const INGEST = 'src/store/ingest/ingest.ts'
@@ -270,6 +270,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...IN_NOTICING,
   ...IN_COLLECTING,
   ...IN_COMPACTING,
+  ...IN_PACKED_DELTAS,
   ...IN_CHOOSING,
   ...IN_QUOTAS,
   ...MENDS_TAKEN_OUT,

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { countOf, orUsage, readOptions } from '../../bench/options.ts'
 import { type RunParts, smallest } from '../../src/simulation/shrink.ts'
-import { replayOf, simulate } from '../../src/simulation/index.ts'
-import { replayOfAutomation, simulateAutomation } from './automation/simulate.ts'
+import { simulate } from '../../src/simulation/index.ts'
+import { simulateAutomation } from './automation/simulate.ts'
+import { commandOf, WORKLOADS } from './command.ts'
 
 /**
  * `npm run simulate -- --seeds 1000 [--from N]` makes the runs of so many seeds, and `--seed N [--servers N] [--operations 1,2] [--faults 0]` one run,
@@ -12,7 +13,6 @@ import { replayOfAutomation, simulateAutomation } from './automation/simulate.ts
  */
 const USAGE = `npm run simulate -- [--seeds N] [--from N] [--processes N] [--as-found] [--workload objects|automation]
    or: npm run simulate -- --seed N [--servers N] [--operations N,N|none] [--faults N,N|none] [--workload objects|automation]`
-const WORKLOADS = ['objects', 'automation']
 const values = readOptions(USAGE, {
   seeds: { type: 'string', default: '1000' },
   from: { type: 'string', default: '0' },
@@ -38,11 +38,15 @@ function readParts(): Partial<RunParts> {
   }
 }
 
+function readWorkload(): (typeof WORKLOADS)[number] {
+  const workload = WORKLOADS.find((known) => known === values.workload)
+  if (workload !== undefined) return workload
+  throw new RangeError(`--workload is "${values.workload}"; it must be ${WORKLOADS.join(' or ')}`)
+}
+
 /** Which seeds, and in how many processes. */
 function readRange(): { readonly first: number; readonly count: number; readonly processes: number } {
-  const { seed, from, seeds, processes, workload } = values
-  if (!WORKLOADS.includes(workload))
-    throw new RangeError(`--workload is "${workload}"; it must be ${WORKLOADS.join(' or ')}`)
+  const { seed, from, seeds, processes } = values
   if (seed !== undefined) return { first: countOf('seed', seed, 0), count: 1, processes: 1 }
   return {
     first: countOf('from', from, 0),
@@ -51,20 +55,16 @@ function readRange(): { readonly first: number; readonly count: number; readonly
   }
 }
 
-/** The outcome of one run, and the line that replays it. */
-type Told = Awaited<ReturnType<typeof simulate>> & { readonly replay: string }
-
-async function simulateOne(seed: number, parts: Partial<RunParts>): Promise<Told> {
-  if (values.workload === 'automation') {
-    const simulation = await simulateAutomation({ seed, ...parts })
-    return { ...simulation, replay: replayOfAutomation(simulation) }
-  }
-  const simulation = await simulate({ seed, ...parts })
-  return { ...simulation, replay: replayOf(simulation) }
-}
-
 const chosen = orUsage(USAGE, readParts)
 const { first, count, processes } = orUsage(USAGE, readRange)
+const workload = orUsage(USAGE, readWorkload)
+
+/** The outcome of one run. */
+type Simulated = Awaited<ReturnType<typeof simulate | typeof simulateAutomation>>
+
+function simulateOne(seed: number, parts: Partial<RunParts>): Promise<Simulated> {
+  return workload === 'automation' ? simulateAutomation({ seed, ...parts }) : simulate({ seed, ...parts })
+}
 
 process.on('unhandledRejection', (reason) => {
   process.stderr.write(`seed ${seed}: a rejection that nobody handles: ${String(reason)}\n`)
@@ -95,10 +95,10 @@ for (; seed < first + count; seed++) {
   calls += simulation.calls
   for (const kind of simulation.fired) fired.set(kind, (fired.get(kind) ?? 0) + 1)
   if (simulation.violation === undefined) continue
-  process.stderr.write(`seed ${seed}: ${simulation.violation}\n${simulation.replay}\n`)
+  process.stderr.write(`seed ${seed}: ${simulation.violation}\n${commandOf(simulation, workload)}\n`)
   if (values.seed === undefined && !values['as-found']) {
-    const smaller = await smallest(simulation, (parts) => simulateOne(simulation.seed, parts))
-    process.stderr.write(`smaller: ${smaller.violation}\n${smaller.replay}\n`)
+    const smaller = await smallest<Simulated>(simulation, (parts) => simulateOne(simulation.seed, parts))
+    process.stderr.write(`smaller: ${smaller.violation}\n${commandOf(smaller, workload)}\n`)
   }
   process.exit(1)
 }

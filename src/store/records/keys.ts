@@ -127,7 +127,7 @@ export function keyBounds(
         ? `${KIND[kind]}\0${projectId}\0`
         : prefix(kind, projectId, generation)
   const gte = encoder.encode(start)
-  const lt = encoder.encode(start)
+  const lt = gte.slice()
   lt[lt.length - 1] = 1
   return { gte, lt }
 }

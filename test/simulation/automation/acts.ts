@@ -6,7 +6,7 @@ import { EPOCH_MS } from '../../../src/store/upkeep/epochs.ts'
 import { isFinal, type KnownModel, type KnownVersion } from './book.ts'
 import { PROJECT_ID, upload } from './functions.ts'
 import type { Span } from './history.ts'
-import type { Act } from './plan.ts'
+import type { Act } from './operations.ts'
 import type { AutomationWorld } from './world.ts'
 
 type ActOf<K extends Act['kind']> = Extract<Act, { readonly kind: K }>
@@ -27,6 +27,7 @@ export class Acts {
   perform(act: ServedAct, life: ServerLife): Promise<unknown> {
     if (act.kind === 'model') return this.#model(life)
     if (act.kind === 'automation') return this.#automation(act, life)
+    if (act.kind === 'upload') return upload(life, act.content)
     if (act.kind === 'version') return this.#version(act, life)
     if (act.kind === 'start') return this.#start(act, life)
     if (act.kind === 'cancel') return this.#cancel(act, life)
@@ -104,10 +105,10 @@ export class Acts {
     book.automations.push({ id: made.id, model, created: span })
   }
 
-  async #version({ draw, content }: ActOf<'version'>, life: ServerLife): Promise<void> {
+  async #version({ draw, content, isThere = false }: ActOf<'version'>, life: ServerLife): Promise<void> {
     const { book } = this.#world
     const model = drawn(book.models, draw)
-    await upload(life, content)
+    if (!isThere) await upload(life, content)
     if (model === undefined) return
     const span = book.timeline.begin()
     try {

@@ -2,6 +2,7 @@ import type { Mutant } from '../mutant.ts'
 
 const RUN_CHANGES = 'src/automation-server/domain/run-changes.ts'
 const DELETION = 'src/automation-server/domain/deletion.ts'
+const VERSIONS = 'src/automation-server/domain/versions.ts'
 
 /** Faults in models, versions and runs of automation. */
 export const AUTOMATION_MUTANTS: readonly Mutant[] = [
@@ -38,7 +39,7 @@ export const AUTOMATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'deleted versions hold no objects',
     workload: 'automation',
-    path: 'src/automation-server/domain/versions.ts',
+    path: VERSIONS,
     replace: [
       [
         'yield entries.map(({ key, value }) => {\n        const { id, modelId, rootObjectId } = decodeRecord<VersionRecord>(key, value)\n        return {',
@@ -49,9 +50,38 @@ export const AUTOMATION_MUTANTS: readonly Mutant[] = [
   {
     name: 'a version leaves no mark for its automations',
     workload: 'automation',
-    path: 'src/automation-server/domain/versions.ts',
+    path: VERSIONS,
     replace: [
       ['      store.entry(mark, { modelId: record.modelId, versionId: record.id } satisfies TriggerMark),\n', ''],
+    ],
+  },
+  {
+    name: 'a version is checked before its first try alone',
+    workload: 'automation',
+    path: VERSIONS,
+    replace: [
+      [
+        '    await models.getLive(projectId, modelId)\n    const record',
+        '    await models.getLive(projectId, modelId)\n    await this.#checkComplete(projectId, wanted.rootObjectId, options.signal)\n    const record',
+      ],
+      ['    await this.#checkComplete(projectId, rootObjectId, signal)\n    return epoch', '    return epoch'],
+    ],
+  },
+  {
+    name: 'a version does not expect the epoch of its check',
+    workload: 'automation',
+    path: VERSIONS,
+    replace: [['return epoch === undefined ? [] : [epoch.expectation]', 'return epoch === undefined ? [] : []']],
+  },
+  {
+    name: 'a version does not revive what is condemned',
+    workload: 'automation',
+    path: VERSIONS,
+    replace: [
+      [
+        'const epoch = await this.#parts.graphs.collector?.revive(projectId, rootObjectId, { signal })',
+        "const epoch = await this.#parts.graphs.collector?.revive(projectId, '', { signal })",
+      ],
     ],
   },
   {

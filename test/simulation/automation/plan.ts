@@ -1,37 +1,46 @@
 import { planModel, type PlannedVersion } from '../../../src/simulation/models.ts'
 import type { Random } from '../../../src/simulation/random.ts'
 import { BRANCHER, CHECKER } from './functions.ts'
-
-/** What somebody does. `draw` chooses among what is known then. */
-export type Act =
-  | { readonly kind: 'model' | 'list' | 'restart' | 'crash' | 'compact' | 'wait' }
-  | { readonly kind: 'automation'; readonly draw: number; readonly functionId: string }
-  | { readonly kind: 'version'; readonly draw: number; readonly content: PlannedVersion }
-  | { readonly kind: 'start'; readonly draw: number }
-  | { readonly kind: 'cancel'; readonly draw: number }
-  | { readonly kind: 'read'; readonly draw: number }
-  | { readonly kind: 'delete' | 'restore'; readonly draw: number; readonly what: 'model' | 'version' }
-  | { readonly kind: 'age'; readonly epochs: number }
-  /** The server that did the act before stands still. */
-  | { readonly kind: 'sleep'; readonly durationMs: number }
-  | { readonly kind: 'collect'; readonly graceEpochs: number; readonly undoEpochs: number }
-
-/** An act in its place and time. */
-export type AutomationOperation = Act & {
-  readonly index: number
-  /** When it begins. */
-  readonly atMs: number
-  readonly server: number
-}
+import type { Act, AutomationOperation } from './operations.ts'
+import { planAutomationStory, type StoryAct } from './stories.ts'
 
 const DRAWS = 1_000
+/** The share of runs of several servers that tell a story, and of these in which nothing else goes wrong. */
+const STORY_SHARE = 0.04
+const UNDISTURBED_SHARE = 0.7
 const SOON_COUNT = 4
 const SOON_MS = 600
 /** A run that was started so long ago has often not reported anything yet. */
 const UNREPORTED_MS = 700
 
-/** What clients and operators do in one run: first models and automations, then everything in any order. */
-export function planAutomation(random: Random, servers: number): readonly AutomationOperation[] {
+/** The acts of one run. */
+interface AutomationPlan {
+  readonly operations: readonly AutomationOperation[]
+  /** Nothing goes wrong but what the acts themselves bring about. */
+  readonly isUndisturbed: boolean
+}
+
+/**
+ * What clients and operators do in one run: a story by itself, or first models and automations, then everything in any
+ * order.
+ */
+export function planAutomation(random: Random, servers: number): AutomationPlan {
+  const story = random.fork('story')
+  if (servers > 1 && story.chance(STORY_SHARE))
+    return { operations: timed(planAutomationStory(story)), isUndisturbed: story.chance(UNDISTURBED_SHARE) }
+  return { operations: planAnything(random, servers), isUndisturbed: false }
+}
+
+/** Each act in its time. */
+function timed(acts: readonly StoryAct[]): readonly AutomationOperation[] {
+  let atMs = 0
+  return acts.map(({ act, server, gapMs }, index) => {
+    atMs += gapMs
+    return { ...act, index, atMs, server }
+  })
+}
+
+function planAnything(random: Random, servers: number): readonly AutomationOperation[] {
   const contents = planModel(random.fork('contents'), 'p', 'v').versions
   const acts: Act[] = [{ kind: 'model' }]
   if (random.chance(0.4)) acts.push({ kind: 'model' })

@@ -7,7 +7,8 @@ import type { SimulatedServer } from '../../../src/simulation/server.ts'
 import { codeOf, wordsOf } from '../../../src/simulation/expectations.ts'
 import { Acts, type ServedAct } from './acts.ts'
 import { lookAtEnd } from './final-look.ts'
-import { type AutomationOperation, planAutomation } from './plan.ts'
+import type { AutomationOperation } from './operations.ts'
+import { planAutomation } from './plan.ts'
 import { AutomationWorld } from './world.ts'
 
 /** Which run, and which parts of it. */
@@ -43,8 +44,9 @@ const GIVEN_UP = new Error('the client gave up')
 export async function simulateAutomation(options: AutomationSimulationOptions): Promise<AutomationSimulation> {
   const random = new Random(options.seed)
   const drawn = random.fork('servers').pick([1, 2, 2, 3])
-  const planned = planAutomation(random.fork('operations'), drawn)
-  const plannedFaults = planFaults(random.fork('faults'), KINDS, planned.length * CALLS_PER_OPERATION)
+  const { operations: planned, isUndisturbed } = planAutomation(random.fork('operations'), drawn)
+  const kinds = isUndisturbed ? [] : KINDS
+  const plannedFaults = planFaults(random.fork('faults'), kinds, planned.length * CALLS_PER_OPERATION)
   const operations = options.operations ?? planned.map(({ index }) => index)
   const faults = options.faults ?? plannedFaults.map((_, at) => at)
   const servers = options.servers ?? drawn
@@ -70,12 +72,6 @@ export async function simulateAutomation(options: AutomationSimulationOptions): 
     operations,
     faults,
   }
-}
-
-/** The command line that makes the run again. */
-export function replayOfAutomation({ seed, servers, operations, faults }: AutomationSimulation): string {
-  const list = (places: readonly number[]): string => (places.length === 0 ? 'none' : places.join())
-  return `npm run simulate -- --workload automation --seed ${seed} --servers ${servers} --operations ${list(operations)} --faults ${list(faults)}`
 }
 
 /** Processes that were killed leave the guards of their functions behind. */
@@ -138,6 +134,8 @@ class AutomationRun {
       world.faults.happened('sleep')
       return world.life(server).environment.sleep(operation.durationMs)
     }
+    if ('hold' in operation && operation.hold !== undefined)
+      world.faults.hold({ ...operation.hold, machine: server.name })
     return this.#ask(operation, `operation ${operation.index}`, server)
   }
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import type { ObjectCursor } from '../../../src/object/graph-store.ts'
+import type { StorageBackend } from '../../../src/storage/backend.ts'
 import { asGuarded } from '../../../src/storage/guard.ts'
 import { BlobSweep } from '../../../src/store/upkeep/blob-sweep.ts'
 import { EpochCounter } from '../../../src/store/upkeep/epochs.ts'
@@ -115,6 +116,29 @@ test('an export that continues after the merged packs are removed misses nothing
   await opened.store.compactor.dropRetired(PROJECT, () => true, never)
   assert.deepEqual(new Set(await run.read()), new Set(HISTORY.oracle.objects.keys()))
   await opened.store.close()
+})
+
+test('an export misses nothing when packs are merged and removed in the middle of a page', async () => {
+  const backend = sharing(memoryBackend())
+  const { store } = await uploaded(HISTORY, backend)
+  let meanwhile = async (): Promise<unknown> => {
+    meanwhile = () => Promise.resolve()
+    assert.equal((await compact(store, HISTORY, { all: true })).packsAfter, 1)
+    return store.compactor.dropRetired(PROJECT, () => true, never)
+  }
+  const records: StorageBackend['records'] = {
+    ...backend.records,
+    range: async function* (bounds, options) {
+      if (isReading && Buffer.from(bounds.gte).toString().startsWith('k\0')) await meanwhile()
+      yield* backend.records.range(bounds, options)
+    },
+  }
+  let isReading = false
+  const reading = await openStore({ ...backend, records })
+  isReading = true
+  assertOnce(await new Run(reading.store).read(), HISTORY.oracle.objects.keys())
+  await reading.store.close()
+  await store.close()
 })
 
 test('the packs of a merge that was cut off for days stay for a day once it takes effect', async () => {
