@@ -167,7 +167,7 @@ export class PackObjectPager implements ObjectPager {
     }
     // Packs that were expected above may have been merged and dropped since the project was looked at.
     const now = await viewProject(this.#parts.records, project.projectId, signal)
-    if (now?.generation !== project.generation) throw removedMeanwhile()
+    if (now?.generation !== project.generation) throw otherHistory()
     if (await this.#fillFrom(now, draft, { ...options, isBehindEnd: true })) draft.next = end
     return now
   }
