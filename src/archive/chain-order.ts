@@ -4,7 +4,8 @@ import type { Manifest, Source, SourceBase } from './format.ts'
 
 /** An archive of a chain that was read. */
 export interface ReadArchive {
-  readonly path: string
+  /** What messages call it. */
+  readonly label: string
   readonly manifest: Manifest
   readonly source: Source
 }
@@ -13,24 +14,22 @@ export interface ReadArchive {
  * Throws `invalid_request`, with the name of the missing archive, for an incremental archive without the one that it
  * adds to. `before` is the archive before it among those that were given.
  */
-export function checkPlace(path: string, { base }: Source, before: ReadArchive | undefined): void {
+export function checkPlace(label: string, { base }: Source, before: ReadArchive | undefined): void {
   if (before === undefined) {
     // After an archive without objects, everything follows.
     if (base === null || base.cursor === null) return
     throw misplaced(
-      `${quotedPath(path)} is incremental: without ${nameOf(base)}, its project is not whole. Name that archive before it`,
+      `${label} is incremental: without ${nameOf(base)}, its project is not whole. Name that archive before it`,
     )
   }
   if (base === null)
-    throw misplaced(
-      `${quotedPath(path)} is a full archive, which continues nothing: it stands first, or is imported alone`,
-    )
+    throw misplaced(`${label} is a full archive, which continues nothing: it stands first, or is imported alone`)
   const { sha256 } = before.manifest
   // A cursor names one history of one project.
   const isNext = base.sha256 === null ? base.cursor === before.source.cursor : base.sha256 === sha256
   if (isNext) return
   throw misplaced(
-    `${quotedPath(path)} continues ${nameOf(base)}, and not ${quotedPath(before.path)} (SHA-256 of its manifest: ${sha256}). Name that archive before it`,
+    `${label} continues ${nameOf(base)}, and not ${before.label} (SHA-256 of its manifest: ${sha256}). Name that archive before it`,
   )
 }
 

@@ -3,12 +3,17 @@ import { dirname } from 'node:path'
 import { syncFolder } from '../data-folder/durable-files.ts'
 import { StowageError } from '../errors.ts'
 import { quotedPath } from '../object/id.ts'
-import type { Manifest, ManifestPart } from './format.ts'
+import type { ManifestPart } from './format.ts'
 import { oneAtATime } from './one-at-a-time.ts'
-import { ArchiveReader } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
 import type { RemoteProject } from './remote-project.ts'
-import { type Checkpoint, type ExportOptions, type ExportState, writeArchive } from './write-archive.ts'
+import {
+  type Checkpoint,
+  type ExportOptions,
+  type ExportResult,
+  type ExportState,
+  writeArchive,
+} from './write-archive.ts'
 
 /** How far an export is. */
 export interface ExportProgress {
@@ -24,16 +29,6 @@ export interface ExportFileOptions extends ExportOptions {
   readonly signal?: AbortSignal
   /** Called as the file grows. */
   readonly onProgress?: (progress: ExportProgress) => void
-}
-
-/** The outcome of an export. */
-export interface ExportResult {
-  /** The manifest of the file. */
-  readonly manifest: Manifest
-  /** The end of the project's objects. */
-  readonly cursor: string | null
-  /** The time at which the runs were listed, by the clock of the server. */
-  readonly runsListedAt: string
 }
 
 /**
@@ -61,17 +56,10 @@ export async function exportToFile(
   const project = remoteProject(address, options.signal)
   if (!(await exists(dirname(path))))
     throw new StowageError('not_found', `the folder ${quotedPath(dirname(path))} does not exist; create it first`)
-  await oneAtATime(`${path}.partial`, `the file ${quotedPath(path)}`, () => makeFile(project, path, options))
-  const archive = await ArchiveReader.open(path)
-  try {
-    const { cursor, runsListedAt } = await archive.source()
-    return { manifest: await archive.manifest(), cursor, runsListedAt }
-  } finally {
-    await archive.close()
-  }
+  return oneAtATime(`${path}.partial`, `the file ${quotedPath(path)}`, () => makeFile(project, path, options))
 }
 
-async function makeFile(project: RemoteProject, path: string, options: ExportFileOptions): Promise<void> {
+async function makeFile(project: RemoteProject, path: string, options: ExportFileOptions): Promise<ExportResult> {
   if (await exists(path)) throw new StowageError('conflict', `the file ${quotedPath(path)} exists; choose another name`)
   const [partial, journalPath] = [`${path}.partial`, `${path}.partial.journal`]
   const opening: JournalOpening = {
@@ -82,22 +70,23 @@ async function makeFile(project: RemoteProject, path: string, options: ExportFil
     sealedFor: options.sealSecretsFor ?? null,
   }
   const state = await readJournal(journalPath, opening, (await sizeOf(partial)) ?? 0)
-  const write = (from: ExportState | undefined): Promise<void> =>
+  const write = (from: ExportState | undefined): Promise<ExportResult> =>
     writePartial({ partial, journalPath, opening, state: from }, project, options)
   try {
-    await write(state).catch((error: unknown) => {
+    const result = await write(state).catch((error: unknown) => {
       if (state === undefined || !(error instanceof StowageError) || error.code !== 'conflict') throw error
       // The server does not have the history of the interrupted export any more.
       return write(undefined)
     })
+    await rename(partial, path)
+    await syncFolder(dirname(path))
+    await rm(journalPath, { force: true })
+    return result
   } catch (error) {
     // There is nothing to continue from.
     if ((await sizeOf(partial)) === 0) for (const file of [partial, journalPath]) await rm(file, { force: true })
     throw error
   }
-  await rename(partial, path)
-  await syncFolder(dirname(path))
-  await rm(journalPath, { force: true })
 }
 
 interface PartialArchive {
@@ -111,14 +100,16 @@ async function writePartial(
   { partial, journalPath, opening, state }: PartialArchive,
   project: RemoteProject,
   options: ExportFileOptions,
-): Promise<void> {
+): Promise<ExportResult> {
   const file = await open(partial, state === undefined ? 'w' : 'r+', 0o600)
   const journal = await open(journalPath, state === undefined ? 'w' : 'a', 0o600)
   try {
     await file.truncate(state?.bytes ?? 0)
     if (state === undefined) await journal.appendFile(`${JSON.stringify(opening)}\n`)
-    await append(file, journal, writeArchive(project, options, state), { state, onProgress: options.onProgress })
+    const pieces = writeArchive(project, options, state)
+    const result = await append(file, journal, pieces, { state, onProgress: options.onProgress })
     await file.sync()
+    return result
   } finally {
     await file.close()
     await journal.close()
@@ -130,15 +121,17 @@ async function append(
   journal: FileHandle,
   pieces: ReturnType<typeof writeArchive>,
   { state, onProgress }: { readonly state: ExportState | undefined } & Pick<ExportFileOptions, 'onProgress'>,
-): Promise<void> {
+): Promise<ExportResult> {
   let position = state?.bytes ?? 0
+  let ended: ExportResult | undefined
   let objects = (state?.parts ?? []).reduce((sum, part) => sum + (part.objects ?? 0), 0)
-  for await (const { bytes, checkpoint } of pieces) {
+  for await (const { bytes, checkpoint, result } of pieces) {
     for (let at = 0; at < bytes.length;) {
       const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position)
       at += bytesWritten
       position += bytesWritten
     }
+    ended = result
     if (checkpoint === undefined) continue
     // Parts that the journal names must not be lost in a crash that the journal survives.
     await file.datasync()
@@ -146,6 +139,7 @@ async function append(
     objects += checkpoint.part.objects ?? 0
     onProgress?.({ bytes: position, objects })
   }
+  return ended as ExportResult
 }
 
 /** The leftovers of the export before; `undefined` if this one cannot continue from them. */

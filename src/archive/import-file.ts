@@ -4,10 +4,10 @@ import { decodeLines } from '../client/download/lines.ts'
 import type { ObjectText } from '../client/common/types.ts'
 import { upload } from '../client/upload/upload-batches.ts'
 import { StowageError } from '../errors.ts'
-import { quoted, quotedPath } from '../object/id.ts'
+import { quoted } from '../object/id.ts'
 import { checkPlace, type ReadArchive } from './chain-order.ts'
 import { ARTIFACTS_FOLDER, type Manifest, OBJECTS_FOLDER, RECORDS_FOLDER } from './format.ts'
-import { type ArchiveEntry, ArchiveReader } from './read-archive.ts'
+import { type ArchiveEntry, ArchiveReader, type ArchiveSource } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
 import type { MovedRecord, RemoteProject } from './remote-project.ts'
 import { RecordSender, type RecordTotals } from './record-sender.ts'
@@ -50,20 +50,21 @@ const KINDS_OF_RUNS: ReadonlySet<string> = new Set(['annotations', 'logs', 'arti
 const BATCH_BYTES = 8_388_608
 
 /**
- * Imports a full archive, and the incremental ones that follow it. Each is verified before anything is sent. Objects
+ * Imports a full archive, and the incremental ones that follow it: paths of files, or bytes. Each is verified before
+ * anything is sent; bytes are kept in a temporary file until then. Objects
  * come first, then records, so that nothing is visible before the objects that it needs. An import that is started
  * again sends only the parts that the target lacks. Throws `corrupt_data`, `not_supported`, and `invalid_request` for
  * archives that do not follow each other.
  */
 export async function importFiles(
   address: ProjectAddress,
-  paths: readonly string[],
+  sources: readonly ArchiveSource[],
   options: ImportOptions = {},
 ): Promise<ImportResult> {
   const project = remoteProject(address, options.signal)
   const archives: ArchiveReader[] = []
   try {
-    await verifyChain(paths, archives, { signal: options.signal, isWhole: true })
+    await verifyChain(sources, archives, { signal: options.signal, isWhole: true })
     return await new Importer(project, archives, options).run()
   } finally {
     for (const archive of archives) await archive.close()
@@ -74,10 +75,13 @@ export async function importFiles(
  * Reads archives that follow each other, and compares them with their checksums. Throws as `importFiles` does, but
  * accepts incremental archives without those before them.
  */
-export async function verifyFiles(paths: readonly string[], signal?: AbortSignal): Promise<readonly Manifest[]> {
+export async function verifyFiles(
+  sources: readonly ArchiveSource[],
+  signal?: AbortSignal,
+): Promise<readonly Manifest[]> {
   const archives: ArchiveReader[] = []
   try {
-    return await verifyChain(paths, archives, { signal, isWhole: false })
+    return await verifyChain(sources, archives, { signal, isWhole: false })
   } finally {
     for (const archive of archives) await archive.close()
   }
@@ -85,17 +89,18 @@ export async function verifyFiles(paths: readonly string[], signal?: AbortSignal
 
 /** Opens the archives into `archives`, which the caller closes. A whole chain begins with a full archive. */
 async function verifyChain(
-  paths: readonly string[],
+  sources: readonly ArchiveSource[],
   archives: ArchiveReader[],
   { signal, isWhole }: { readonly signal: AbortSignal | undefined; readonly isWhole: boolean },
 ): Promise<readonly Manifest[]> {
   const chain: ReadArchive[] = []
-  for (const path of paths) {
-    const archive = await ArchiveReader.open(path)
+  for (const from of sources) {
+    const archive = await ArchiveReader.open(from, signal)
     archives.push(archive)
+    const { label } = archive
     const source = await archive.source()
-    if (isWhole || chain.length > 0) checkPlace(path, source, chain.at(-1))
-    chain.push({ path, source, manifest: await archive.verify(signal) })
+    if (isWhole || chain.length > 0) checkPlace(label, source, chain.at(-1))
+    chain.push({ label, source, manifest: await archive.verify(signal) })
   }
   return chain.map(({ manifest }) => manifest)
 }
@@ -175,10 +180,7 @@ class Importer {
     const id = entry.name.split('/').at(-1) ?? ''
     const artifact = announced.get(id)
     if (artifact === undefined)
-      throw new StowageError(
-        'corrupt_data',
-        `${quotedPath(archive.path)} has a file ${quoted(entry.name)} without its record`,
-      )
+      throw new StowageError('corrupt_data', `${archive.label} has a file ${quoted(entry.name)} without its record`)
     announced.delete(id)
     const hash = createHash('sha256')
     for await (const chunk of archive.chunks(entry)) hash.update(chunk)

@@ -1,7 +1,6 @@
-import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { writeFile } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
+import { namelessFile } from './nameless-file.ts'
 
 /** Items that were read once, to be read again later. They lie in a file, so that memory stays bounded. */
 export interface TemporaryCopy<T> {
@@ -24,16 +23,6 @@ export async function temporaryCopy<T>(items: AsyncIterable<T>, signal?: AbortSi
       for await (const line of createInterface({ input, crlfDelay: Infinity })) yield JSON.parse(line) as T
     },
     remove: () => file.close(),
-  }
-}
-
-/** A file that goes with the process, however that ends: its name is removed while it is open. */
-async function namelessFile(): Promise<FileHandle> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-'))
-  try {
-    return await open(join(folder, 'items'), 'wx+', 0o600)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
   }
 }
 

@@ -53,10 +53,22 @@ export interface Checkpoint {
   readonly runsListedAt: string
 }
 
+/** The outcome of an export. */
+export interface ExportResult {
+  /** The manifest of the archive. */
+  readonly manifest: Manifest
+  /** The end of the project's objects. */
+  readonly cursor: string | null
+  /** The time at which the runs were listed, by the clock of the server. */
+  readonly runsListedAt: string
+}
+
 /** Some bytes of an archive, and whether it is good up to them. */
 export interface ArchivePiece {
   readonly bytes: Uint8Array
   readonly checkpoint?: Checkpoint
+  /** With the last bytes. */
+  readonly result?: ExportResult
 }
 
 /**
@@ -118,9 +130,10 @@ export async function* writeArchive(
     runsListedAt,
     base: since === undefined ? null : nameOf(since),
   }
-  yield* writer.file(MANIFEST, json(manifestOf(writer.parts)))
+  const manifest = manifestOf(writer.parts)
+  yield* writer.file(MANIFEST, json(manifest))
   yield* writer.file(SOURCE, Buffer.from(sourceText(source)))
-  yield { bytes: new Uint8Array(END_BYTES) }
+  yield { bytes: new Uint8Array(END_BYTES), result: { manifest, cursor, runsListedAt } }
 }
 
 function nameOf({ cursor, sha256, path }: ExportBase): SourceBase {

@@ -1,8 +1,17 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { baseOfFile, exportProject, exportToFile, importFiles, importProject } from '../../src/archive/index.ts'
+import {
+  baseOfFile,
+  exportInto,
+  exportProject,
+  exportToFile,
+  importFiles,
+  importProject,
+  verifyFiles,
+} from '../../src/archive/index.ts'
 import { importWithFlips, smallArchive } from './flips.ts'
 import { breakOff, building, furnish, linesOf, PROJECT, site } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -89,6 +98,30 @@ test('streams export and import in process', async (t) => {
   await importProject(target.address, exportProject(source.address))
   const { rootId } = models[1]
   assert.deepEqual(await linesOf(target.project, rootId), await linesOf(source.project, rootId))
+})
+
+test('an archive is handed out in pieces with its manifest and its cursor', async (t) => {
+  const source = site(t)
+  await furnish(source)
+  const path = join(temporaryFolder(t), 'house.tar')
+  const expected = await exportToFile(source.address, path)
+  const pieces: Uint8Array[] = []
+  let last = { bytes: 0, objects: 0 }
+  const { runsListedAt, ...result } = await exportInto(source.address, async (bytes) => void pieces.push(bytes), {
+    onProgress: (progress) => (last = { ...progress }),
+  })
+  assert.deepEqual(result, { manifest: expected.manifest, cursor: expected.cursor })
+  assert.equal((await verifyFiles([Readable.from(pieces)]))[0].sha256, expected.manifest.sha256)
+  assert.equal(last.objects, expected.manifest.objects)
+  assert.ok(Date.parse(runsListedAt) > 0 && last.bytes < Buffer.concat(pieces).length)
+})
+
+test('an import of bytes that stop coming can be aborted', async (t) => {
+  const stop = new AbortController()
+  const stalled = new Readable({ read: () => undefined })
+  const importing = importProject(site(t).address, stalled, { signal: stop.signal })
+  stop.abort(new Error('enough'))
+  await assert.rejects(importing, { name: 'AbortError' })
 })
 
 test('an archive that is damaged, cut or of a later version is refused before anything is sent', async (t) => {

@@ -70,6 +70,19 @@ test('the commands of the archive page move a project and report their work', as
   assert.equal(String(manifests[1].stdout), String(manifests[0].stdout))
   await assert.rejects(bash('stowage export copy -o copy.tar'), /exists; choose another name/)
 
+  const piped = await bash('stowage export demo -o - | tee piped.tar | stowage import - --project piped')
+  assert.match(String(piped.stderr), /exported 200 objects to standard output[^]*imported 200 objects, 200 of them new/)
+  assert.equal(piped.stdout, '')
+  await bash('stowage import --check - < piped.tar && stowage import --check piped.tar')
+  await assert.rejects(bash('head --bytes 5000 piped.tar | stowage import - --project cut'), {
+    code: 1,
+    stderr: /the archive that was streamed is not a complete archive: it is cut short/,
+  })
+  await assert.rejects(bash('stowage import - - --project piped < piped.tar'), /standard input \(-\) holds one archive/)
+  await assert.rejects(bash('stowage export demo -o - --json'), /--json needs a file as --output/)
+  const { stdout: extracted } = await bash('tar --extract --to-stdout --file piped.tar manifest.json')
+  assert.equal(String(extracted), String(manifests[0].stdout))
+
   await bash(`stowage mirror --from ${url} --to ${url} --project demo --to-project mirrored \
     --from-token-file token.txt --to-token-file token.txt --quiet`)
   assert.match(String((await bash('stowage version list House --project mirrored')).stdout), /first/)

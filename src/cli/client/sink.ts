@@ -23,11 +23,13 @@ export interface FileSink extends Sink {
 }
 
 /** The signal ends the wait for a reader that has stopped reading. */
+export async function writeToStdout(bytes: string | Uint8Array, signal: AbortSignal): Promise<void> {
+  if (!process.stdout.write(bytes)) await once(process.stdout, 'drain', { signal })
+}
+
 export function stdoutSink(signal: AbortSignal): Sink {
   return {
-    write: async (text) => {
-      if (!process.stdout.write(text)) await once(process.stdout, 'drain', { signal })
-    },
+    write: (text) => writeToStdout(text, signal),
     finish: () => Promise.resolve(),
     close: () => Promise.resolve(),
   }

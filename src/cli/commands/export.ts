@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
-import type { ExportBase } from '../../archive/index.ts'
+import type { ExportBase, ExportFileOptions, ExportResult } from '../../archive/index.ts'
 import { StowageError } from '../../errors.ts'
 import { quotedPath } from '../../object/id.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { STDOUT, writeToStdout } from '../client/sink.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { fileText, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
@@ -14,10 +15,11 @@ Examples:
   stowage export demo -o demo.tar --url http://127.0.0.1:8642 --token-file token.txt
   stowage export demo -o tuesday.tar --since monday.tar     only new data since monday.tar
   stowage export demo -o demo.tar --data /var/lib/stowage   from a folder that no server has open
+  stowage export demo -o - | ssh backup 'cat > demo.tar'    to standard output
 
 The file contains the whole project: objects, models, versions, automations, and ended runs with their annotations, logs
-and files. It appears when it is complete. Run a stopped export again to continue it. Deleted models and versions are
-omitted, and so are secrets without one of the two options for them.
+and files. It appears when it is complete. Run a stopped export again to continue it; one to standard output starts
+again. Deleted models and versions are omitted, and so are secrets without one of the two options for them.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
@@ -35,7 +37,7 @@ export function exportCommand(): Command {
       .description('Save a whole project as one file for "stowage import".'),
   )
     .argument('[project]', 'the project; --project by default')
-    .requiredOption('-o, --output <file>', 'the file to write')
+    .requiredOption('-o, --output <file>', 'the file to write, or - for standard output')
     .addOption(new Option('--since <archive>', 'only data after this archive, a file or the cursor of an export'))
     .addOption(
       new Option(
@@ -57,12 +59,20 @@ export function exportCommand(): Command {
 }
 
 async function exportProject(project: string | undefined, options: ExportOptions, command: Command): Promise<void> {
-  const { exportToFile } = await import('../../archive/index.ts')
   const { output, since, sealedSecrets = false, sealSecretsFor } = options
+  if (output === STDOUT && options.json === true)
+    return command.error('--json needs a file as --output: standard output holds the archive otherwise')
+  if (output === STDOUT && process.stdout.isTTY)
+    return command.error('an archive is not text for a terminal: name a file, or redirect standard output')
+  const { exportInto, exportToFile } = await import('../../archive/index.ts')
   await withProject(named(options, project), command, async ({ remote, signal, openProgress }) => {
     const base = since === undefined ? undefined : await baseOf(since)
     const progress = await openProgress()
-    const { manifest, cursor } = await exportToFile(remote, output, {
+    const exportTo = (exportOptions: ExportFileOptions): Promise<ExportResult> =>
+      output === STDOUT
+        ? exportInto(remote, (bytes) => writeToStdout(bytes, signal), exportOptions)
+        : exportToFile(remote, output, exportOptions)
+    const { manifest, cursor } = await exportTo({
       signal,
       hasSealedSecrets: sealedSecrets,
       ...(sealSecretsFor === undefined ? {} : { sealSecretsFor }),
@@ -77,8 +87,13 @@ async function exportProject(project: string | undefined, options: ExportOptions
     progress.stop()
     const { objects, sha256 } = manifest
     if (options.json === true) printJson({ file: output, objects, sha256, cursor })
-    else printNote(`exported ${formatCount(objects, 'object')} to ${output} (SHA-256 of the manifest: ${sha256})`)
+    else
+      printNote(`exported ${formatCount(objects, 'object')} to ${placeOf(output)} (SHA-256 of the manifest: ${sha256})`)
   })
+}
+
+function placeOf(output: string): string {
+  return output === STDOUT ? 'standard output' : output
 }
 
 async function baseOf(since: string): Promise<ExportBase> {

@@ -3,6 +3,7 @@ import { Command, Option } from 'commander'
 import { StowageError } from '../../errors.ts'
 import { quotedPath } from '../../object/id.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { STDIN } from '../client/object-file.ts'
 import { objectsState } from '../client/progress.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { fileText, jsonOption } from '../common/options.ts'
@@ -14,10 +15,12 @@ Examples:
   stowage import demo.tar --url http://127.0.0.1:8642 --project demo --token-file token.txt
   stowage import monday.tar tuesday.tar --project demo      a full archive and the incremental ones after it
   stowage import demo.tar --check                           compare the file with its checksums, and send nothing
+  ssh backup cat demo.tar | stowage import - --project demo from standard input
 
 Files are verified before anything is sent. Objects come first, then pins, models, versions, automations and runs under
-their own ids. Run a stopped import again to continue it: it sends only missing data. It adds and updates, and deletes nothing.
-Imported versions start no automation.
+their own ids. Run a stopped import again to continue it: it sends only missing data. It adds and updates, and deletes
+nothing. Imported versions start no automation. Standard input is kept in a temporary file until it is verified; TMPDIR
+names the folder for it.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
@@ -32,7 +35,7 @@ export function importCommand(): Command {
       .summary('import an exported project')
       .description('Import an exported project into a server, or into a data folder.'),
   )
-    .argument('<file...>', 'the archive, and the incremental ones after it')
+    .argument('<file...>', 'the archive, and the incremental ones after it; - for standard input')
     .addOption(new Option('--check', 'only compare the files with their checksums'))
     .addOption(
       new Option(
@@ -46,11 +49,14 @@ export function importCommand(): Command {
 }
 
 async function importProject(files: readonly string[], options: ImportOptions, command: Command): Promise<void> {
-  const absent = files.find((file) => !existsSync(file))
+  if (files.filter((file) => file === STDIN).length > 1)
+    return command.error('standard input (-) holds one archive; name the others as files')
+  const absent = files.find((file) => file !== STDIN && !existsSync(file))
   if (absent !== undefined) throw new StowageError('invalid_request', `there is no file ${quotedPath(absent)}`)
   const { importFiles, verifyFiles } = await import('../../archive/index.ts')
+  const sources = files.map((file) => (file === STDIN ? process.stdin : file))
   if (options.check === true) {
-    const manifests = await verifyFiles(files)
+    const manifests = await verifyFiles(sources)
     if (options.json === true)
       for (const [at, { objects, sha256 }] of manifests.entries()) printJson({ file: files[at], objects, sha256 })
     else printNote(`${formatCount(files.length, 'archive')} verified, no damage`)
@@ -58,7 +64,7 @@ async function importProject(files: readonly string[], options: ImportOptions, c
   }
   await withProject(options, command, async ({ remote, signal, openProgress }) => {
     const progress = await openProgress()
-    const result = await importFiles(remote, files, {
+    const result = await importFiles(remote, sources, {
       signal,
       ...(options.secretsKey === undefined ? {} : { secretsKey: options.secretsKey }),
       onProgress: (at) => progress.update(objectsState(at)),
