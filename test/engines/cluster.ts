@@ -95,6 +95,7 @@ export async function startBalancer(
   t: Ending,
   { servers }: { readonly servers: readonly Pick<ClusterServer, 'url'>[] },
 ): Promise<string> {
+  if (servers.length !== 3) throw new RangeError(`the file of the page names three servers, not ${servers.length}`)
   const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'logs'))
   const port = await freePort()

@@ -32,10 +32,10 @@ export interface S3Engine {
   kill(): Promise<void>
 }
 
-export async function startS3Engine(ending: Ending): Promise<S3Engine> {
+/** It keeps its objects in memory, unless a folder is given. */
+export async function startS3Engine(ending: Ending, folder: string = folderInMemory(ending)): Promise<S3Engine> {
   const port = await freePort()
-  const folder = folderInMemory(ending)
-  for (const name of ['data', 'metadata', 'home']) await mkdir(join(folder, name))
+  for (const name of ['data', 'metadata', 'home']) await mkdir(join(folder, name), { recursive: true })
   const options: S3BlobsOptions = { endpoint: `http://127.0.0.1:${port}`, bucket: BUCKET, credentials: CREDENTIALS }
   const running: { child?: ChildProcess } = {}
   const kill = async (): Promise<void> => {

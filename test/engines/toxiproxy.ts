@@ -9,6 +9,8 @@ export interface SlowPorts {
   readonly s3: number
   /** From now on every answer comes so much later. */
   slowDown(latencyMs: number): Promise<void>
+  /** The same for one of the engines. */
+  slowDownOne(name: 'postgres' | 's3', latencyMs: number): Promise<void>
 }
 
 /** toxiproxy in front of both engines. */
@@ -32,12 +34,13 @@ export async function startToxiproxy(
     const upstream = `127.0.0.1:${engines[name].port}`
     await tell('/proxies', { name, listen: `127.0.0.1:${ports[name]}`, upstream })
   }
+  const slowDownOne = (name: 'postgres' | 's3', latencyMs: number): Promise<void> =>
+    tell(`/proxies/${name}/toxics`, { type: 'latency', stream: 'downstream', attributes: { latency: latencyMs } })
   return {
     ...ports,
+    slowDownOne,
     slowDown: async (latencyMs) => {
-      const attributes = { latency: latencyMs }
-      for (const name of names)
-        await tell(`/proxies/${name}/toxics`, { type: 'latency', stream: 'downstream', attributes })
+      for (const name of names) await slowDownOne(name, latencyMs)
     },
   }
 }
