@@ -58,7 +58,7 @@ function leastText({ pattern = '', minLength = 0 }: Schema): string {
     `a@${'0'.repeat(16)}`,
     '0.0',
     '1.0.0',
-    '0.0.0.0.0',
+    `0.0.0.0.0.0.${'0'.repeat(16)}`,
     '00000000',
     '2026-01-01T00:00:00.000Z',
     // A public key (X25519).
