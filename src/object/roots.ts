@@ -33,7 +33,7 @@ export interface NewPin {
   readonly reason?: string | null
   /** ISO 8601, in UTC with milliseconds. */
   readonly endsAt?: string | null
-  /** How long the pin keeps the object, from its creation on by the clock of the server. Excludes `endsAt`. */
+  /** How long the pin keeps the object, from its creation on by the clock of the server. Of both ends, the earlier counts. */
   readonly lifetimeMs?: number | undefined
 }
 

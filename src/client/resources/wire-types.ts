@@ -204,8 +204,8 @@ export interface NewPin {
   /** From then on the pin keeps nothing; `null` for a pin without an end. */
   readonly endsAt?: string | null
   /**
-   * How long the pin keeps the object, from its creation on by the clock of the server; instead of
-   * `endsAt`.
+   * How long the pin keeps the object, from its creation on by the clock of the server. If `endsAt` is
+   * given too, the earlier end counts.
    */
   readonly lifetimeMs?: number
 }

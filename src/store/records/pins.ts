@@ -48,8 +48,10 @@ export class PinRecords implements PinStore {
       const nowMs = clock.now()
       const time = nowMs.toString(16).padStart(TIME_DIGITS, '0')
       const id = `${time}${newId()}`.slice(0, ID_DIGITS)
-      const end = lifetimeMs === undefined ? endsAt : timeText(nowMs + lifetimeMs)
-      return { id, rootObjectId, name, reason, createdAt: timeText(nowMs), endsAt: end }
+      const ends = [endsAt, lifetimeMs === undefined ? null : timeText(nowMs + lifetimeMs)].filter(
+        (end) => end !== null,
+      )
+      return { id, rootObjectId, name, reason, createdAt: timeText(nowMs), endsAt: earliest(ends) }
     }
     return (await this.#keep(projectId, rootObjectId, pin)).pin
   }
@@ -132,16 +134,16 @@ function checkEnd({ endsAt = null, lifetimeMs }: NewPin, clock: Clock): void {
   if (hasEnded({ endsAt }, clock))
     throw new StowageError('invalid_request', `endsAt is ${quoted(endsAt ?? '')}; it must be in the future`)
   if (lifetimeMs === undefined) return
-  if (endsAt !== null)
-    throw new StowageError(
-      'invalid_request',
-      'endsAt and lifetimeMs both give the end of the pin; leave one of them out',
-    )
   if (!(Number.isSafeInteger(lifetimeMs) && lifetimeMs >= 1 && lifetimeMs <= PERIOD_MS_MAX))
     throw new StowageError(
       'invalid_request',
       `lifetimeMs is ${lifetimeMs}; it must be an integer from 1 to ${PERIOD_MS_MAX}`,
     )
+}
+
+/** Of ISO 8601 texts, which need not have the same form; `null` for none. */
+function earliest(times: readonly string[]): string | null {
+  return times.toSorted((a, b) => Date.parse(a) - Date.parse(b))[0] ?? null
 }
 
 function hasEnded({ endsAt }: Pick<Pin, 'endsAt'>, clock: Clock): boolean {

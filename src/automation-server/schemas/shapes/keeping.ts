@@ -32,7 +32,7 @@ export const NEW_PIN: NamedShape<NewPin> = named(
         integer(
           1,
           PERIOD_MS_MAX,
-          'How long the pin keeps the object, from its creation on by the clock of the server; instead of `endsAt`.',
+          'How long the pin keeps the object, from its creation on by the clock of the server. If `endsAt` is given too, the earlier end counts.',
         ),
       ),
     },
