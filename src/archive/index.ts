@@ -24,6 +24,11 @@
  *   projectId: 'demo',
  *   fetch: (url: string, init: RequestInit) => service.fetch(new Request(url, init)),
  * }
+ * await from.fetch('http://in.process/objects/demo', {
+ *   method: 'POST',
+ *   headers: { 'Content-Type': 'application/json' },
+ *   body: '[{"id":"house","name":"House"}]',
+ * })
  * await pipeline(exportProject(from), createWriteStream('demo.tar'))
  * await importProject({ ...from, projectId: 'copy' }, createReadStream('demo.tar'))
  * await service.close()
