@@ -37,6 +37,8 @@ export function isExpected(error: unknown, circumstances: Circumstances): boolea
   const { fired, isRestarted, isReindexed, isCollected, isRemoved, operation } = circumstances
   const code = codeOf(error)
   if (fired.has('flip') && isNoticedDamage(error)) return true
+  // The point at which an export began can be damaged; then nothing tells which history its cursors belong to.
+  if (code === 'conflict' && operation?.kind === 'export' && fired.has('flip')) return true
   // A server that slept in the middle of an upload finds that its blob was swept.
   if (code === 'overloaded' && operation?.kind === 'upload') return fired.has('sleep')
   // Counting goes on for longer than its client may wait.

@@ -226,12 +226,13 @@ export class PlanCache {
       layout: project.layout,
     }
     const value = encodePlanRecord(key, record)
-    if (!(await this.#stored.put(project.projectId, { key, value, blobName }, before))) {
+    const outcome = await this.#stored.put(project, { key, value, blobName }, before)
+    if (outcome === 'removed')
+      throw new StowageError('not_found', 'the project was removed while a plan was made for it')
+    if (outcome === 'late') {
       const theirs = await this.#load(project, key)
       return theirs?.tables.closureDigest === made.tables.closureDigest ? theirs : undefined
     }
-    if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))
-      throw new StowageError('not_found', 'the project was removed while a plan was made for it')
     const plan = await loadedPlan({ blob: blobName }, made.tables, {
       layout: project.layout,
       madeForLayout: project.layout,

@@ -1,3 +1,5 @@
+import { pauseBeforeRetry } from '../../async/backoff.ts'
+import type { Environment } from '../../environment.ts'
 import type { BlobStore, Expectation, RecordStore } from '../../storage/backend.ts'
 import { condemnedBlobEntry } from '../records/condemned-blobs.ts'
 import { condemnedBlobKey, planBlobName } from '../records/keys.ts'
@@ -6,9 +8,13 @@ import { isRemoved, readHead } from '../records/projects.ts'
 import { decodePlanRecord } from '../records/records.ts'
 import type { LoadedPlan } from './planned-selection.ts'
 
+/** Uploads to the project, each of which changes its record, may come between so often. */
+const TRIES_MAX = 20
+
 export interface PlanRecordsParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
+  readonly environment: Environment
   /** The store's own time. */
   readonly recentEpoch: () => Promise<number>
 }
@@ -37,22 +43,40 @@ export class PlanRecords {
   }
 
   /**
-   * Puts the record of a plan in the place of the one that was there before it was made. `false` if another server was
-   * faster: then its plan counts, and the blob of this one is gone.
+   * Puts the record of a plan in the place of the one that was there before it was made. `late` if another server was
+   * faster: then its plan counts. Unless it is `put`, its blob is gone. The commit expects the project's record: behind
+   * the sweep of a removed project nobody would find the plan.
    */
-  async put(projectId: string, { key, value, blobName }: PlanEntry, before: Uint8Array | undefined): Promise<boolean> {
-    const { records, blobs, recentEpoch } = this.#parts
+  async put(
+    project: StoredProject,
+    { key, value, blobName }: PlanEntry,
+    before: Uint8Array | undefined,
+  ): Promise<'put' | 'late' | 'removed'> {
+    const { records, blobs, environment, recentEpoch } = this.#parts
+    const { projectId, generation } = project
     const replaced = before === undefined ? undefined : blobNamedBy(projectId, key, before)
     const mark = replaced === undefined ? [] : [condemnedBlobEntry(projectId, replaced, await recentEpoch())]
-    const { ok } = await records.commit({
-      put: [{ key, value }, ...mark],
-      expect: [
-        { key, value: before },
-        { key: condemnedBlobKey(projectId, blobName), value: undefined },
-      ],
-    })
-    if (!ok) await blobs.remove([blobName])
-    return ok
+    const mine = [
+      { key, value: before },
+      { key: condemnedBlobKey(projectId, blobName), value: undefined },
+    ]
+    for (let tries = 1; ; tries++) {
+      const { key: headKey, bytes, head } = await readHead(records, projectId)
+      if (isRemoved(head, generation)) {
+        await blobs.remove([blobName])
+        return 'removed'
+      }
+      const outcome = await records.commit({
+        put: [{ key, value }, ...mark],
+        expect: [...mine, { key: headKey, value: bytes }],
+      })
+      if (outcome.ok) return 'put'
+      if (tries === TRIES_MAX || !(await this.#areThere(mine))) {
+        await blobs.remove([blobName])
+        return 'late'
+      }
+      await pauseBeforeRetry(tries, environment)
+    }
   }
 
   /** Takes a plan away, unless it was replaced meanwhile, and as long as `fence` holds. A damaged record names no blob. */
@@ -78,14 +102,12 @@ export class PlanRecords {
     return true
   }
 
-  /** The sweep of a removed project may have been here before the plan was. Returns whether the project is gone. */
-  async dropIfRemoved(project: StoredProject, { key, value, blobName }: PlanEntry): Promise<boolean> {
-    const { records, blobs } = this.#parts
-    const { head } = await readHead(records, project.projectId)
-    if (!isRemoved(head, project.generation)) return false
-    await records.commit({ remove: [key], expect: [{ key, value }] })
-    await blobs.remove([blobName])
-    return true
+  async #areThere(expected: readonly Expectation[]): Promise<boolean> {
+    const values = await this.#parts.records.getMany(expected.map(({ key }) => key))
+    return expected.every(({ value }, i) => {
+      const found = values[i]
+      return value === undefined || found === undefined ? value === found : Buffer.compare(value, found) === 0
+    })
   }
 }
 
