@@ -72,9 +72,10 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
   {
     name: 'a plan that was made while its project was removed stays',
     fault: 'a plan was stored behind the sweep of its project, and stayed for ever',
-    path: PLANS,
+    path: 'src/store/plan/plan-records.ts',
     replace: [
-      ['if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))', 'if (project.generation < 0)'],
+      ['if (isRemoved(head, generation)) {', 'if (generation < 0) {'],
+      ['expect: [...mine, { key: headKey, value: bytes }],', 'expect: mine,'],
     ],
   },
   {
