@@ -21,11 +21,13 @@ async function asPostgres(statement: string): Promise<string> {
 }
 
 /** Debian starts PostgreSQL when it is installed or the machine boots, but not in a container. */
-async function startPostgres(): Promise<void> {
+async function startPostgres(t: TestContext): Promise<void> {
   const { stdout } = await run('pg_lsclusters', ['--no-header'])
   const [version, name, port, status] = (stdout.split('\n').at(0) ?? '').split(/\s+/)
   assert.equal(port, '5432', `the commands of the page are for the first cluster of Debian: ${stdout}`)
-  if (status === 'down') await run('sudo', ['pg_ctlcluster', version, name, 'start'])
+  if (status !== 'down') return
+  await run('sudo', ['pg_ctlcluster', version, name, 'start'])
+  t.after(async () => void (await run('sudo', ['pg_ctlcluster', version, name, 'stop', '--force'])))
 }
 
 async function removeDatabase(): Promise<void> {
@@ -45,30 +47,39 @@ async function sourcesIn(t: TestContext): Promise<string> {
   return folder
 }
 
+/** Runs the commands as one script, and ends whatever they leave behind if they fail. */
+async function runCommands(
+  commands: string,
+  folder: string,
+): Promise<{ readonly code: number | null; readonly said: string; readonly complained: string }> {
+  const file = join(folder, '..', 'commands.sh')
+  await writeFile(file, `set -e\n${commands}`)
+  const child = spawn('bash', [file], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const output = Promise.all([text(child.stdout), text(child.stderr)])
+  const [code] = (await once(child, 'exit')) as [number | null]
+  kill(-(child.pid ?? 0))
+  kill(Number(await readFile(join(folder, '..', 'stowage-cluster', 'nginx.pid'), 'utf8').catch(() => '0')))
+  const [said, complained] = await output
+  return { code, said, complained }
+}
+
 test('the commands of the page lead from one folder to three servers behind nginx', async (t) => {
-  const clone = await sourcesIn(t)
   const commands = await codeBlocks('cluster.md', 'sh', 'From one folder to three servers')
   const script = commands.join('\n').replace(BUILD_OF_S3_STORE, (_, version: string) => {
     assert.ok(engineProgram('versitygw').includes(version), 'the page builds the version of the tests')
     return `cp ${engineProgram('versitygw')} .`
   })
-  const file = join(clone, '..', 'commands.sh')
-  await writeFile(file, `set -e\n${script}\necho Done.\n`)
-  await startPostgres()
+  await startPostgres(t)
   assert.equal(await asPostgres("SELECT count(*) FROM pg_roles WHERE rolname = 'stowage'"), '0')
-  t.after(removeDatabase)
-  const child = spawn('bash', [file], { cwd: clone, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
-  const output = Promise.all([text(child.stdout), text(child.stderr)])
-  const [code] = (await once(child, 'exit')) as [number | null]
-  // After a failure, the servers of the commands would go on.
-  kill(-(child.pid ?? 0))
-  kill(Number(await readFile(join(clone, '..', 'stowage-cluster', 'nginx.pid'), 'utf8').catch(() => '0')))
-  const [said, complained] = await output
-  const told = `${said.slice(-4_000)}\n${complained.slice(-4_000)}`
-  assert.equal(code, 0, told)
-  assert.match(said, /\nDone\.\n$/)
-  assert.match(said, /\{"id":"room","name":"Kitchen"\}/, told)
-  assert.match(said, /demo/, told)
+  try {
+    const { code, said, complained } = await runCommands(script, await sourcesIn(t))
+    const told = `${said.slice(-4_000)}\n${complained.slice(-4_000)}`
+    assert.equal(code, 0, told)
+    assert.match(said, /\{"id":"room","name":"Kitchen"\}/, told)
+    assert.match(said, /demo/, told)
+  } finally {
+    await removeDatabase()
+  }
 })
 
 /** A negative number is a whole group. */
