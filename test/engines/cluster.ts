@@ -94,6 +94,7 @@ export async function startOne(
 export async function startBalancer(
   t: Ending,
   { servers }: { readonly servers: readonly Pick<ClusterServer, 'url'>[] },
+  { readTimeoutSeconds = 75 }: { readonly readTimeoutSeconds?: number } = {},
 ): Promise<string> {
   if (servers.length !== 3) throw new RangeError(`the file of the page names three servers, not ${servers.length}`)
   const folder = temporaryFolder(t)
@@ -113,7 +114,7 @@ ${upstream}
     listen 127.0.0.1:${port};
     location / {
       proxy_pass http://stowage; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host $http_host;
-      proxy_request_buffering off; proxy_buffering off; proxy_read_timeout 300s;
+      proxy_request_buffering off; proxy_buffering off; proxy_connect_timeout 5s; proxy_read_timeout ${readTimeoutSeconds}s;
     }
   }
 }
