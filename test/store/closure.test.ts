@@ -322,7 +322,7 @@ test('with little memory, a walk skips the index of its packs and finds the same
   const below = randomGraph(random, { objects: 3_000, missingPercent: 5, claimPercent: 20, isHex: true })
   const graph = [...below, { id: 'root', children: referTo(below.map(({ id }) => id)) }]
   const oracle = new Oracle()
-  const memory = divideMemory(680_000, { waitMs: PATIENCE_MS })
+  const memory = divideMemory(380_000, { waitMs: PATIENCE_MS })
   const drop = t.mock.method(LocationIndex.prototype, 'drop')
   const plenty = await openStore()
   for (const objects of splitRandomly(random, graph, 6)) {
@@ -343,6 +343,29 @@ test('with little memory, a walk skips the index of its packs and finds the same
   assert.deepEqual(got?.lines.toSorted(), oracle.lines(ids))
   assert.deepEqual(got?.missing, missing)
   assert.ok(drop.mock.callCount() > 0, 'there was memory for everything')
+  await store.close()
+  assert.equal(memory.requests.heldBytes, 0)
+})
+
+test('a walk looks up what a new version names before the names take more memory than a request may use', async () => {
+  const random = seeded(78)
+  const below: Made[] = Array.from({ length: 12_000 }, (_, at) => ({ id: `${at}`.padStart(32, 'e') }))
+  const groups = Array.from({ length: 12 }, (_, at) => ({
+    id: `group ${at}`,
+    children: referTo(below.slice(at * 1_000, at * 1_000 + 2).map(({ id }) => id)),
+    __closure: Object.fromEntries(shuffled(random, below).map(({ id }) => [id, 1])),
+  }))
+  const root = { id: 'root', children: referTo([...groups.map(({ id }) => id), 'nowhere']) }
+  const opened = await openStore()
+  for (let from = 0; from < below.length; from += 1_000)
+    await put(opened.store, 'demo', shuffled(random, below).slice(from, from + 1_000))
+  await put(opened.store, 'demo', below)
+  await put(opened.store, 'demo', [...groups, root])
+  const memory = divideMemory(1_500_000, { waitMs: PATIENCE_MS })
+  const { store } = await opened.reopen({ memory })
+  const got = await download(store, 'demo', 'root')
+  assert.equal(got?.lines.length, below.length + groups.length + 1)
+  assert.deepEqual(got.missing, ['nowhere'])
   await store.close()
   assert.equal(memory.requests.heldBytes, 0)
 })

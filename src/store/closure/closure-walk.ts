@@ -9,7 +9,7 @@ import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import { PlacesInDoubt } from './places-in-doubt.ts'
-import { UnresolvedIds } from './unresolved-ids.ts'
+import { neededBytes, UnresolvedIds } from './unresolved-ids.ts'
 import { areMostlySure, UnsureIds } from './unsure-ids.ts'
 import { type Place, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
@@ -130,6 +130,7 @@ export class ClosureWalk {
         const end = rows.ends[ordinal]
         for (let start = ordinal === 0 ? 0 : rows.ends[ordinal - 1]; start < end; start += SLICE_CHECK_STEPS) {
           this.#followAll(walked, tables, rows, start, Math.min(end, start + SLICE_CHECK_STEPS))
+          while (this.#unresolved.neededBytes > this.#memory.unresolvedBytesMax) await this.#resolve()
           if (this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
         }
       }
@@ -153,8 +154,11 @@ export class ClosureWalk {
     if (ends.length <= SLICE_CHECK_STEPS) return
     const unresolved = this.#unresolved
     const size = unresolved.ids.size + ends.length
-    await this.#hold(IdSet.tablesBytes(size) + unresolved.ids.idBytes + bytes.length + 4 * size)
-    unresolved.reserve(size, unresolved.ids.idBytes + bytes.length)
+    const idBytes = unresolved.ids.idBytes + bytes.length
+    // Beyond this share, the ids are looked up before all of them have come.
+    const share = Math.min(1, this.#memory.unresolvedBytesMax / neededBytes(size, idBytes))
+    await this.#hold(neededBytes(Math.ceil(share * size), Math.ceil(share * idBytes)))
+    unresolved.reserve(Math.ceil(share * size), Math.ceil(share * idBytes))
   }
 
   #followAll(walked: WalkedPack, tables: PackTables, rows: Rows, start: number, end: number): void {
@@ -205,13 +209,15 @@ export class ClosureWalk {
       await this.#askSome(unresolved, asked)
       this.#asked *= 2
     }
-    this.#asked = LOOKUP_KEYS
     const { bytes, ends } = ids.table()
     for (let i = 0; i < ids.size && asked.count < ids.size; i++) {
       if (asked.has(i)) continue
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
       if (!this.#find(bytes, i === 0 ? 0 : ends[i - 1], ends[i])) this.#unresolved.addFrom(unresolved, i)
     }
+    // Where the packs of some tell little about the others, for example because the index has no memory for them, the
+    // next round asks for more.
+    if (this.#unresolved.ids.size <= ids.size / 2) this.#asked = LOOKUP_KEYS
   }
 
   /**

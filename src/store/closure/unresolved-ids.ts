@@ -2,6 +2,11 @@ import type { HashKey } from '../../environment.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { Uint32List } from '../bytes/growable.ts'
 
+/** The bytes for so many ids, which have so many bytes themselves. */
+export function neededBytes(count: number, idBytes: number): number {
+  return IdSet.tablesBytes(count) + idBytes + Uint32Array.BYTES_PER_ELEMENT * count
+}
+
 /** Ids that are in no pack loaded so far, each with whether anything refers to it; others are only claimed. */
 export class UnresolvedIds {
   readonly ids: IdSet
@@ -15,6 +20,11 @@ export class UnresolvedIds {
 
   get memoryBytes(): number {
     return this.ids.memoryBytes + this.#isReferred.memoryBytes
+  }
+
+  /** The bytes that the ids need at least, whatever place there is for more. */
+  get neededBytes(): number {
+    return neededBytes(this.ids.size, this.ids.idBytes)
   }
 
   reserve(count: number, idBytes: number): void {

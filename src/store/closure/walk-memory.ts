@@ -4,6 +4,8 @@ import type { IndexMemory } from './location-index.ts'
 
 /** Of the whole budget an index takes at most this share: with less a walk is slower, and ends all the same. */
 const INDEX_SHARE = 2 / 3
+/** Ids that wait to be looked up take at most this share: a version of a large model can name all of an older one. */
+const UNRESOLVED_SHARE = 1 / 6
 
 interface WalkTerms {
   readonly signal: AbortSignal
@@ -19,6 +21,8 @@ interface WalkTerms {
 export class WalkMemory implements IndexMemory {
   /** Called when the index must let go of everything. */
   dropIndex: () => void = () => undefined
+  /** With more ids than these bytes hold, the walk looks them up before it goes on. */
+  readonly unresolvedBytesMax: number
   readonly #tablesLease: MemoryLease
   readonly #tables: MemoryPart
   readonly #index: MemoryLease
@@ -28,6 +32,7 @@ export class WalkMemory implements IndexMemory {
     this.#tablesLease = budget.open({ signal, party, revoke })
     this.#tables = this.#tablesLease.part()
     this.#index = budget.open({ signal, party, revoke: () => this.#releaseIndex() })
+    this.unresolvedBytesMax = Math.floor(budget.limitBytes * UNRESOLVED_SHARE)
     this.#indexBytesMax = Math.floor(budget.limitBytes * INDEX_SHARE)
   }
 
