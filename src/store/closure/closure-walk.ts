@@ -152,13 +152,9 @@ export class ClosureWalk {
       walked.claimed = Bitmap.empty(targets)
     }
     if (ends.length <= SLICE_CHECK_STEPS) return
-    const unresolved = this.#unresolved
-    const size = unresolved.ids.size + ends.length
-    const idBytes = unresolved.ids.idBytes + bytes.length
-    // Beyond this share, the ids are looked up before all of them have come.
-    const share = Math.min(1, this.#memory.unresolvedBytesMax / neededBytes(size, idBytes))
-    await this.#hold(neededBytes(Math.ceil(share * size), Math.ceil(share * idBytes)))
-    unresolved.reserve(Math.ceil(share * size), Math.ceil(share * idBytes))
+    const room = this.#unresolved.roomFor(ends.length, bytes.length, this.#memory.unresolvedBytesMax)
+    await this.#hold(neededBytes(room.count, room.idBytes))
+    this.#unresolved.reserve(room.count, room.idBytes)
   }
 
   #followAll(walked: WalkedPack, tables: PackTables, rows: Rows, start: number, end: number): void {
@@ -215,8 +211,7 @@ export class ClosureWalk {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
       if (!this.#find(bytes, i === 0 ? 0 : ends[i - 1], ends[i])) this.#unresolved.addFrom(unresolved, i)
     }
-    // Where the packs of some tell little about the others, for example because the index has no memory for them, the
-    // next round asks for more.
+    // Where the packs of some tell little about the others, for want of an index, the next round asks for more.
     if (this.#unresolved.ids.size <= ids.size / 2) this.#asked = LOOKUP_KEYS
   }
 

@@ -27,6 +27,17 @@ export class UnresolvedIds {
     return neededBytes(this.ids.size, this.ids.idBytes)
   }
 
+  /** What to reserve for so many more ids, or for the share of them that comes before these bytes are needed. */
+  roomFor(
+    moreCount: number,
+    moreIdBytes: number,
+    bytesMax: number,
+  ): { readonly count: number; readonly idBytes: number } {
+    const [count, idBytes] = [this.ids.size + moreCount, this.ids.idBytes + moreIdBytes]
+    const share = Math.min(1, bytesMax / neededBytes(count, idBytes))
+    return { count: Math.ceil(share * count), idBytes: Math.ceil(share * idBytes) }
+  }
+
   reserve(count: number, idBytes: number): void {
     this.ids.reserve(count, idBytes)
     this.#isReferred.reserve(count)
