@@ -137,8 +137,7 @@ export class ClosureWalk {
     }
     this.#packsBytes += walked.open.memoryBytes - walked.openBytes
     walked.openBytes = walked.open.memoryBytes
-    this.#steps++
-    if (this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+    if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
   }
 
   /** Leases the most that reading the pack can take, if that is much, before it is held. */
