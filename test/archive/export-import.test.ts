@@ -13,7 +13,7 @@ import {
   verifyFiles,
 } from '../../src/archive/index.ts'
 import { importWithFlips, smallArchive } from './flips.ts'
-import { breakOff, building, furnish, linesOf, PROJECT, site } from './support.ts'
+import { FEW_OBJECTS, breakOff, building, furnish, linesOf, PROJECT, site } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 test('a repeated import changes nothing', async (t) => {
@@ -155,7 +155,7 @@ test('an archive that is damaged, cut or of a later version is refused before an
 test('secrets are left out and their automation is disabled, but sealed ones go to a server with the same key', async (t) => {
   const folder = temporaryFolder(t)
   const source = site(t)
-  const { modelId } = await furnish(source, 40)
+  const { modelId } = await furnish(source, FEW_OBJECTS)
   const inputs = { tolerance: 1, apiKey: 'open sesame' }
   const wanted = { name: 'Secret', functionId: 'checker', modelId, inputs, trigger: 'manual' } as const
   const { id } = await source.extension.project(PROJECT).automations.create(wanted)

@@ -12,10 +12,7 @@ import {
 } from '../../src/archive/index.ts'
 import { inProcess } from '../automation-server/support.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { furnish, linesOf, PROJECT, type Site, site } from './support.ts'
-
-/** What is kept beside objects matters here. */
-const OBJECTS = 40
+import { FEW_OBJECTS, furnish, linesOf, PROJECT, type Site, site } from './support.ts'
 
 /** What the server of a backup is told by. */
 function serverOf({ url, token, fetch }: ProjectAddress): Omit<ProjectAddress, 'projectId'> {
@@ -55,7 +52,7 @@ function waysOf(t: TestContext): readonly { readonly way: string; readonly move:
 
 test('pins and retention rules are imported, and keep the same versions', async (t) => {
   const source = site(t)
-  const { modelId, versions } = await furnish(source, OBJECTS)
+  const { modelId, versions } = await furnish(source, FEW_OBJECTS)
   const { pins } = source.project
   await pins.add({ rootObjectId: versions[0].rootObjectId, name: 'Release', reason: 'sold\nlast year' })
   await pins.add({ rootObjectId: 'loose', endsAt: '2999-01-01T00:00:00.000Z' })
@@ -103,7 +100,7 @@ test('an expired pin is skipped, and a pin of an absent object is refused', asyn
 
 test('deleted models and versions export only their objects, and automations of a deleted model are left out', async (t) => {
   const source = site(t)
-  const { modelId, versions } = await furnish(source, OBJECTS)
+  const { modelId, versions } = await furnish(source, FEW_OBJECTS)
   const house = source.extension.project(PROJECT)
   const { id: otherId } = await house.models.create({ name: 'Shed' })
   const kept = await house.versions.create(otherId, { rootObjectId: versions[1].rootObjectId, message: 'kept' })
@@ -148,7 +145,7 @@ test('the files of a run are exported byte for byte, with their checksums', asyn
     await backend.report({ sequence: 1, status: 'succeeded', message: 'written' })
   })
   const source = site(t, undefined, executor)
-  const { runId } = await furnish(source, OBJECTS)
+  const { runId } = await furnish(source, FEW_OBJECTS)
   const { artifacts } = await source.extension.project(PROJECT).runs.get(runId)
   assert.equal(artifacts.length, 2)
   const read = async (

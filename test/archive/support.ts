@@ -18,6 +18,8 @@ export const PROJECT = 'house'
 /** Of a version: several pages. */
 const PAGE_BYTES = 80_000
 export const OBJECTS = 400
+/** For what is kept beside objects. */
+export const FEW_OBJECTS = 40
 
 /** A server in this process that knows archives. */
 export interface Site {

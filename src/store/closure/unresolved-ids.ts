@@ -24,7 +24,7 @@ export class UnresolvedIds {
 
   /** The bytes that the ids need at least, whatever place there is for more. */
   get neededBytes(): number {
-    return neededBytes(this.ids.size, this.ids.idBytes)
+    return this.ids.size === 0 ? 0 : neededBytes(this.ids.size, this.ids.idBytes)
   }
 
   /** What to reserve for so many more ids, or for the share of them that comes before these bytes are needed. */
