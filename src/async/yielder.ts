@@ -1,4 +1,5 @@
 import type { Environment } from '../environment.ts'
+import { nextWorkTurn } from './work-turns.ts'
 
 const WORK_MS_MAX = 8
 
@@ -22,7 +23,7 @@ export class Yielder {
 
   /** Lets it turn in any case: before a step that is long by itself. */
   async turn(): Promise<void> {
-    await this.#environment.nextTurn()
+    await nextWorkTurn(this.#environment)
     this.#sinceMs = this.#environment.monotonicMs()
   }
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { nextWorkTurn } from '../async/work-turns.ts'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError, type StowageErrorCode } from '../errors.ts'
 import { brokenRule, isObjectId, OBJECT_ID_BYTES_MAX, quoted } from '../object/id.ts'
@@ -99,7 +100,7 @@ export class ObjectScan<Where> {
   }
 
   async #turn(): Promise<void> {
-    await this.#environment.nextTurn()
+    await nextWorkTurn(this.#environment)
     this.#options.signal.throwIfAborted()
     this.#turnedAtMs = this.#environment.monotonicMs()
   }

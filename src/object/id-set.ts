@@ -59,6 +59,14 @@ export class IdSet {
     if (slots > this.#slots.length) this.#rehash(slots)
   }
 
+  /** Gives back the place for further ids that growing has left, except in the table of slots. Returns this set. */
+  trim(): this {
+    this.#bytes = trimmed(this.#bytes, this.idBytes)
+    this.#ends = trimmed(this.#ends, this.#size)
+    this.#hashes = trimmed(this.#hashes, this.#size)
+    return this
+  }
+
   /** The number of the id, new or not; it is new exactly when `size` grew. */
   add(source: Uint8Array, start: number = 0, end: number = source.length): number {
     return this.#add(this.#hashOf(source, start, end), source, start, end)
@@ -171,6 +179,10 @@ export class IdSet {
 /** A power of two, with room for so many ids under the load factor. */
 function slotsFor(capacity: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(CAPACITY_MIN, capacity / LOAD_FACTOR)))
+}
+
+function trimmed<T extends Uint8Array | Uint32Array>(array: T, length: number): T {
+  return array.length === length ? array : (array.slice(0, length) as T)
 }
 
 function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number): T {

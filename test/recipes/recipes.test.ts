@@ -15,7 +15,7 @@ import { createClient } from '../../src/client/index.ts'
 import { assertSameObjects, linesById, required } from '../clients/support.ts'
 import { codeBlocks } from '../support/markdown.ts'
 import { buildModel } from '../support/model.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { eventually, PATIENCE_MS } from '../support/patience.ts'
 import { freePort } from '../../bench/free-port.ts'
 
 /* The programs on the page about hosts, each run by its own runtime with the packed package. */
@@ -66,6 +66,11 @@ async function carriesModel(url: string, token: string): Promise<void> {
   await createClient({ url, token }).project('demo').upload(objects)
   const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain' }
   const graph = `${url}/objects/demo/${rootId}`
+  // The length of an answer is known once it is planned.
+  await eventually(
+    async () => (await fetch(graph, { method: 'HEAD', headers })).headers.has('etag'),
+    'the download is planned',
+  )
   const whole = await fetch(graph, { headers: { ...headers, 'Accept-Encoding': 'identity' } })
   const bytes = Buffer.from(await whole.arrayBuffer())
   assertSameObjects(linesById(bytes.toString()), byId)

@@ -71,8 +71,8 @@ export class ClosureWalk {
     return {
       root: { sequence, ordinal },
       packs: this.reached,
-      missing: this.#missing,
-      absentClaims: this.#absentClaims,
+      missing: this.#missing.trim(),
+      absentClaims: this.#absentClaims.trim(),
       sequence: this.#project.sequence,
       digest: this.#contents.digest(),
     }
