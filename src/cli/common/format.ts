@@ -1,4 +1,4 @@
-const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const
+const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB'] as const
 const STEP = 1_024
 
 /** A number of bytes as people say it. */
