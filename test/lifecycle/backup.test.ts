@@ -38,6 +38,7 @@ test(`backups of a server that is written to and dies are whole, and its last on
   const project = createClient({ url: server.url, token: undefined, retry: false }).project(PROJECT)
   for (let step = 0; step < 3; step++) await models.step(project)
   const source: ClientOptions = { url: server.url, token: undefined, retry: RETRY }
+  let archivesMade = 0
   for (let number = 0; number < BACKUPS; number++) {
     const before = models.pinIds()
     await server.call('dieAfter', random(CHANGES))
@@ -45,12 +46,16 @@ test(`backups of a server that is written to and dies are whole, and its last on
       writeUntilItDies(server, models, project),
       backupServer(source, backup),
     ])
-    assert.equal(projects[0].files.length, number + 1, 'each backup adds an archive')
+    const added = projects[0].files.length - archivesMade
+    assert.ok(added === 0 || added === 1, `a backup added ${added} archives`)
+    archivesMade += added
     const copy = await checkBackup(t, backup, models)
     await models.check(project)
     for (const id of models.pinIds())
       if (before.has(id)) assert.ok(copy.has(id), `the pin ${id} was there before the backup, and is not in it`)
   }
+  // A server that dies at its first change leaves nothing to add.
+  assert.ok(archivesMade > BACKUPS / 2, `${BACKUPS} backups added ${archivesMade} archives`)
   await backupServer(source, backup)
   await server.kill()
   rmSync(data, { recursive: true })
