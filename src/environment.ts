@@ -26,6 +26,8 @@ export interface Environment extends Clock {
   setTimer(delayMs: number, act: () => void): Timer
   /** Resolves when the event loop has turned: everybody else had a chance to go on. */
   nextTurn(): Promise<void>
+  /** The same, in a turn that has time for some milliseconds of work. */
+  workTurn(): Promise<void>
   /** Bytes that nobody can guess. */
   randomBytes(sizeBytes: number): Uint8Array
   /** How many things can be computed at once. */
@@ -72,12 +74,59 @@ class RandomPool {
 
 const randomPool = new RandomPool()
 
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/**
+ * The share of one turn of the event loop that everything may take that computes for long. If each of 22 uploads went
+ * on in every turn, for as long as one of them may, a turn would take a fifth of a second, and a small request, which
+ * needs a few dozen turns, several seconds. So they queue, first come, first served, and what finds the share used up
+ * goes on in a later turn.
+ */
+export class WorkTurns {
+  /** How long one turn may be busy before another step of work begins in it. */
+  static readonly #SHARE_MS = 4
+  readonly #clock: Pick<Environment, 'monotonicMs' | 'nextTurn'>
+  readonly #waiting: (() => void)[] = []
+  #isServing = false
+
+  constructor(clock: Pick<Environment, 'monotonicMs' | 'nextTurn'>) {
+    this.#clock = clock
+  }
+
+  /** Resolves in a later turn of the event loop that has time for it. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve)
+      if (!this.#isServing) void this.#serve()
+    })
+  }
+
+  async #serve(): Promise<void> {
+    this.#isServing = true
+    while (this.#waiting.length > 0) {
+      await this.#clock.nextTurn()
+      const beganMs = this.#clock.monotonicMs()
+      do {
+        this.#waiting.shift()?.()
+        // A tick comes only when all immediate work of the one before is done.
+        await new Promise<void>((resolve) => process.nextTick(resolve))
+      } while (this.#waiting.length > 0 && this.#clock.monotonicMs() - beganMs < WorkTurns.#SHARE_MS)
+    }
+    this.#isServing = false
+  }
+}
+
+const workTurns = new WorkTurns({ monotonicMs: () => performance.now(), nextTurn })
+
 /** The surroundings of this process. */
 export const REAL_ENVIRONMENT: Environment = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   setTimer: (delayMs, act) => new ProcessTimer(setTimeout(act, delayMs)),
-  nextTurn: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  nextTurn,
+  workTurn: () => workTurns.next(),
   randomBytes: (sizeBytes) => randomPool.take(sizeBytes),
   parallelism: availableParallelism(),
   usesThreadPool: true,

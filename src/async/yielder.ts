@@ -1,5 +1,4 @@
 import type { Environment } from '../environment.ts'
-import { nextWorkTurn } from './work-turns.ts'
 
 const WORK_MS_MAX = 8
 
@@ -23,7 +22,7 @@ export class Yielder {
 
   /** Lets it turn in any case: before a step that is long by itself. */
   async turn(): Promise<void> {
-    await nextWorkTurn(this.#environment)
+    await this.#environment.workTurn()
     this.#sinceMs = this.#environment.monotonicMs()
   }
 }

@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer'
-import { nextWorkTurn } from '../async/work-turns.ts'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError, type StowageErrorCode } from '../errors.ts'
 import { brokenRule, isObjectId, OBJECT_ID_BYTES_MAX, quoted } from '../object/id.ts'
@@ -100,7 +99,7 @@ export class ObjectScan<Where> {
   }
 
   async #turn(): Promise<void> {
-    await nextWorkTurn(this.#environment)
+    await this.#environment.workTurn()
     this.#options.signal.throwIfAborted()
     this.#turnedAtMs = this.#environment.monotonicMs()
   }

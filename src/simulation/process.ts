@@ -113,6 +113,11 @@ export class SimulatedProcess implements Environment {
     })
   }
 
+  /** The same: each has a step of its own, in any order. */
+  workTurn(): Promise<void> {
+    return this.nextTurn()
+  }
+
   /** Random bytes from the seed. */
   randomBytes(sizeBytes: number): Uint8Array {
     return this.#random.bytes(sizeBytes)

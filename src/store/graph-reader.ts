@@ -75,7 +75,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   constructor(parts: GraphReaderParts) {
     this.#parts = parts
     this.#single = { ...parts, lines: new LineReader(parts.blobs, parts.reader) }
-    this.#walks = new SharedWalks(parts, (projectId, rootId, signal) => this.#findRoot(projectId, rootId, { signal }))
+    this.#walks = new SharedWalks(parts)
   }
 
   async has(projectId: string, ids: IdSet, { signal }: SignalOptions): Promise<Uint8Array> {
@@ -100,11 +100,15 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return readSingleText(this.#single, projectId, id, options)
   }
 
-  /** What another request made since this one looked at the project may name packs of a merge: it looks again then. */
-  async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
+  closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
+    return this.#inCurrentView(() => this.#closureInView(projectId, rootId, options))
+  }
+
+  /** Looks again at a project whose packs were merged since: long ago, or what another request made since names them. */
+  async #inCurrentView<T>(work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#closureInView(projectId, rootId, options)
+        return await work()
       } catch (error) {
         if (!(error instanceof OutdatedViewError) || attempt === VIEWS_MAX) throw error
       }
@@ -136,10 +140,9 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const root = await this.#findRoot(projectId, rootId, { signal })
     if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined)
       return true
-    const walked = await this.#walks.walk(root, signal).catch(onlyIfOverloaded)
-    if (walked === undefined || walked.closure.missing.size > 0) return false
-    const { closure, project } = walked
-    await this.#parts.plans.make({ project, closure, packs: closure.packs, party: root.party }, rootId, '', signal)
+    const closure = await this.#walks.closure(root, signal).catch(onlyIfOverloaded)
+    if (closure === undefined || closure.missing.size > 0) return false
+    await this.#makePlan(root, closure, signal)
     return true
   }
 
@@ -148,15 +151,20 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
    * space for it now, that is left to the next answer.
    */
   async replan(projectId: string, rootId: string, signal: AbortSignal): Promise<void> {
-    const root = await this.#findRoot(projectId, rootId, { signal })
-    if (root === undefined) return
     try {
-      const { closure, project } = await this.#walks.walk(root, signal)
-      await this.#parts.plans.make({ project, closure, packs: closure.packs, party: root.party }, rootId, '', signal)
+      await this.#inCurrentView(async () => {
+        const root = await this.#findRoot(projectId, rootId, { signal })
+        if (root !== undefined) await this.#makePlan(root, await this.#walks.closure(root, signal), signal)
+      })
     } catch (error) {
       const code = error instanceof StowageError ? error.code : undefined
       if (code !== 'overloaded' && code !== 'memory_limit_exceeded' && code !== 'storage_full') throw error
     }
+  }
+
+  #makePlan(root: FoundRoot, closure: Closure, signal: AbortSignal): Promise<unknown> {
+    const { project, party, rootId } = root
+    return this.#parts.plans.make({ project, closure, packs: closure.packs, party }, rootId, '', signal)
   }
 
   async #closureAnew(
@@ -167,9 +175,9 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     { signal, needsPlan = false }: ClosureOptions,
   ): Promise<Selection> {
     const { plans, catalog, reader, closing, environment, onPlanFailed } = this.#parts
-    const { rootId } = root
+    const { rootId, project } = root
     const beganAtMs = environment.monotonicMs()
-    const { closure, project } = await this.#walks.walk(root, signal)
+    const closure = await this.#walks.closure(root, signal)
     const packs =
       subtracted.length === 0
         ? closure.packs
@@ -248,22 +256,26 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   }
 
   /** The closure of a root, from its plan if it has one; `undefined` when the root is not held. */
-  async closureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
-    const root = await this.#findRoot(projectId, rootId, { signal })
-    return root === undefined ? undefined : this.#closureOf(root, signal)
+  closureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
+    return this.#inCurrentView(async () => {
+      const root = await this.#findRoot(projectId, rootId, { signal })
+      return root === undefined ? undefined : this.#closureOf(root, signal)
+    })
   }
 
   /** The same, where each object lies now: a plan names an object where it was, until a collection tells otherwise. */
-  async walkedClosureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
-    const root = await this.#findRoot(projectId, rootId, { signal })
-    return root === undefined ? undefined : (await this.#walks.walk(root, signal)).closure
+  walkedClosureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
+    return this.#inCurrentView(async () => {
+      const root = await this.#findRoot(projectId, rootId, { signal })
+      return root === undefined ? undefined : this.#walks.closure(root, signal)
+    })
   }
 
   async #closureOf(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const plan = await this.#parts.plans.find(root.project, root.rootId, '', signal)
     const planned = plan?.tables.closure
     if (planned !== undefined && (await this.#liesInLayout(planned, root.project))) return planned
-    return (await this.#walks.walk(root, signal)).closure
+    return this.#walks.closure(root, signal)
   }
 
   /**

@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Yielder } from '../../src/async/yielder.ts'
-import { REAL_ENVIRONMENT, type Environment } from '../../src/environment.ts'
+import { REAL_ENVIRONMENT, WorkTurns } from '../../src/environment.ts'
 
-/** An environment in which only work takes time. */
+/** A clock by which only work takes time. */
 class WorkClock {
   /** The milliseconds of work in each turn. */
   readonly turns: number[] = [0]
   #nowMs = 0
 
-  readonly environment: Environment = {
-    ...REAL_ENVIRONMENT,
-    monotonicMs: () => this.#nowMs,
-    nextTurn: async () => {
-      await REAL_ENVIRONMENT.nextTurn()
-      this.turns.push(0)
-    },
+  monotonicMs(): number {
+    return this.#nowMs
+  }
+
+  async nextTurn(): Promise<void> {
+    await REAL_ENVIRONMENT.nextTurn()
+    this.turns.push(0)
   }
 
   work(ms: number): void {
@@ -26,10 +25,10 @@ class WorkClock {
 
 async function workers(clock: WorkClock, count: number, stepMs: number, steps: number): Promise<number[]> {
   const order: number[] = []
+  const workTurns = new WorkTurns(clock)
   const work = async (worker: number): Promise<void> => {
-    const yielder = new Yielder(clock.environment)
     for (let step = 0; step < steps; step++) {
-      await yielder.turn()
+      await workTurns.next()
       order.push(worker)
       clock.work(stepMs)
     }
@@ -49,10 +48,4 @@ test('short steps share a turn', async () => {
   const clock = new WorkClock()
   await workers(clock, 40, 1, 1)
   assert.deepEqual(clock.turns.slice(1), Array(10).fill(4))
-})
-
-test('those of another environment do not wait', async () => {
-  const [one, other] = [new WorkClock(), new WorkClock()]
-  await Promise.all([workers(one, 3, 8, 1), workers(other, 1, 1, 1)])
-  assert.deepEqual(other.turns, [0, 1])
 })

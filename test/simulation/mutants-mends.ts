@@ -178,8 +178,8 @@ export const MENDS_TAKEN_OUT: readonly TakenOut[] = [
   {
     name: 'a walk that packs were moved away from does not begin again',
     fault: 'a download failed because packs were merged and dropped while it was chosen',
-    path: 'src/store/closure/shared-walks.ts',
-    replace: [['const WALKS_MAX = 3', 'const WALKS_MAX = 1']],
+    path: 'src/store/graph-reader.ts',
+    replace: [['const VIEWS_MAX = 3', 'const VIEWS_MAX = 1']],
   },
   {
     name: 'a download that meets the sweep of its project is damage',

@@ -44,16 +44,19 @@ class CountedSteps {
     return {
       ...REAL_ENVIRONMENT,
       monotonicMs: () => (this.#nowMs += 1_000),
-      nextTurn: () => {
-        this.#ids = 0
-        return REAL_ENVIRONMENT.nextTurn()
-      },
+      nextTurn: () => this.#turned(),
+      workTurn: () => this.#turned(),
     }
   }
 
   begin(): void {
     this.longest = 0
     this.#ids = 0
+  }
+
+  #turned(): Promise<void> {
+    this.#ids = 0
+    return REAL_ENVIRONMENT.nextTurn()
   }
 }
 

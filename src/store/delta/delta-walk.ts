@@ -1,4 +1,3 @@
-import { nextWorkTurn } from '../../async/work-turns.ts'
 import type { Environment } from '../../environment.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
@@ -208,7 +207,7 @@ export class DeltaWalk {
   async #breathe(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (this.#parts.environment.monotonicMs() < this.#sliceEndsAtMs) return
-    await nextWorkTurn(this.#parts.environment)
+    await this.#parts.environment.workTurn()
     this.#sliceEndsAtMs = this.#parts.environment.monotonicMs() + SLICE_MS
   }
 
