@@ -45,7 +45,7 @@ function masked(text: string): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<id>')
-    .replaceAll(/\d[\d,.]*( (?:B|kB|MB|GB))?/g, (_, unit: string | undefined) =>
+    .replaceAll(/\d[\d,.]*( (?:B|KB|MB|GB))?/g, (_, unit: string | undefined) =>
       unit === undefined ? '<n>' : '<size>',
     )
     .replaceAll(/ +/g, ' ')
