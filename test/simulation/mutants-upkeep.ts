@@ -133,8 +133,8 @@ export const IN_COMPACTING: readonly Mutant[] = [
     path: 'src/store/records/pack-catalog.ts',
     replace: [
       [
-        'const cacheKey = `${generation}\\0${sequence}\\0${layout}\\0${projectId}`',
-        'const cacheKey = `${generation}\\0${sequence}\\0${projectId}`',
+        'return `${generation}\\0${sequence}\\0${layout}\\0${projectId}`',
+        'return `${generation}\\0${sequence}\\0${projectId}`',
       ],
     ],
   },

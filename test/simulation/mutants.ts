@@ -163,8 +163,8 @@ const IN_REMOVING: readonly Mutant[] = [
     path: CATALOG,
     replace: [
       [
-        'const cacheKey = `${generation}\\0${sequence}\\0${layout}\\0${projectId}`',
-        'const cacheKey = `${sequence}\\0${layout}\\0${projectId}`',
+        'return `${generation}\\0${sequence}\\0${layout}\\0${projectId}`',
+        'return `${sequence}\\0${layout}\\0${projectId}`',
       ],
     ],
   },

@@ -47,7 +47,7 @@ const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
 /** A run of so much of the packs stays there in any case: few such runs make up an answer. */
 const RUN_SHARE = 8
 /** A response is copied into one piece if it needs at most this fraction of the bytes that all plans may have. */
-const COPIED_SHARE = 16
+const COPIED_SHARE = 8
 
 export interface PlanCacheParts {
   readonly records: RecordStore

@@ -39,7 +39,9 @@ export async function packsAreThere(
   { packs, closure }: PlanTables,
 ): Promise<boolean> {
   const sequences = new Set([...packs, ...(closure?.packs ?? [])].map(({ sequence }) => sequence))
-  for (const sequence of sequences)
-    if ((await catalog.pack(project, sequence).catch(onlyIfDamaged)) === undefined) return false
-  return true
+  const load = async (): Promise<boolean> => {
+    await catalog.load(project, [...sequences])
+    return true
+  }
+  return (await load().catch(onlyIfDamaged)) ?? false
 }

@@ -28,6 +28,9 @@ export interface CatalogParts {
   readonly environment: Environment
 }
 
+/** Records that one call of the storage loads. */
+const LOADED_AT_ONCE = 64
+
 /** Loads packs' records and tables, and keeps the ones used last. */
 export class PackCatalog {
   readonly #records: RecordStore
@@ -50,18 +53,37 @@ export class PackCatalog {
    * no longer where objects lie.
    */
   async pack(project: ProjectView, sequence: number): Promise<Pack> {
-    const pack = await this.packOfAnyLayout(project, sequence)
-    if (pack.record.activeAt > project.layout) throw new OutdatedViewError()
-    return pack
+    return inLayout(await this.packOfAnyLayout(project, sequence), project)
+  }
+
+  /** Loads the packs with these numbers, many of them by one call of the storage. Throws as `pack` does. */
+  async load(project: ProjectView, sequences: readonly number[]): Promise<void> {
+    const { projectId, generation } = project
+    for (let first = 0; first < sequences.length; first += LOADED_AT_ONCE) {
+      const some = sequences.slice(first, first + LOADED_AT_ONCE)
+      const fresh = some.filter((sequence) => this.#packs.peek(packName(project, sequence)) === undefined)
+      const keys = fresh.map((sequence) => packKey(projectId, generation, sequence))
+      const values = keys.length === 0 ? [] : await this.#records.getMany(keys)
+      const found = new Map(fresh.map((sequence, i) => [sequence, { value: values[i] }]))
+      for (const sequence of some) inLayout(await this.#pack(project, sequence, found.get(sequence)), project)
+    }
   }
 
   /** The same, also if the pack holds its objects only from a later layout on: its lines are there already. */
-  async packOfAnyLayout(project: ProjectView, sequence: number): Promise<Pack> {
-    const { projectId, generation, layout } = project
-    const cacheKey = `${generation}\0${sequence}\0${layout}\0${projectId}`
+  packOfAnyLayout(project: ProjectView, sequence: number): Promise<Pack> {
+    return this.#pack(project, sequence)
+  }
+
+  /** With its record, if that was read already. */
+  async #pack(
+    project: ProjectView,
+    sequence: number,
+    found?: { readonly value: Uint8Array | undefined },
+  ): Promise<Pack> {
+    const cacheKey = packName(project, sequence)
     const pack = await this.#packs.get(cacheKey, async () => {
-      const key = packKey(projectId, generation, sequence)
-      const [value] = await this.#records.getMany([key])
+      const key = packKey(project.projectId, project.generation, sequence)
+      const { value } = found ?? { value: (await this.#records.getMany([key]))[0] }
       if (value === undefined)
         throw await reasonGone(
           this.#records,
@@ -150,6 +172,16 @@ export class PackCatalog {
       throw await this.reasonOf(error, project)
     }
   }
+}
+
+/** The pack, if its objects lie in it in this view. */
+function inLayout(pack: Pack, { layout }: ProjectView): Pack {
+  if (pack.record.activeAt > layout) throw new OutdatedViewError()
+  return pack
+}
+
+function packName({ projectId, generation, layout }: ProjectView, sequence: number): string {
+  return `${generation}\0${sequence}\0${layout}\0${projectId}`
 }
 
 /** What a reader sees is older than the packs that it needs: it must look at the project again. */
