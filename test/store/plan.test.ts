@@ -48,6 +48,24 @@ test('plans of large closures are stored and used after reopening, and small one
   await reopened.store.close()
 })
 
+test('a server loads a plan of many packs with few calls to the storage', async () => {
+  const packs = 150
+  const opened = await filled(memoryBackend(), packs)
+  await assertRight(opened)
+  await opened.store.close()
+  let calls = 0
+  const reopened = await openStore(
+    hooked(opened.backend, (call, _detail, work) => {
+      if (call === 'getMany') calls++
+      return work()
+    }),
+  )
+  calls = 0
+  assert.ok(await assertRight(reopened), 'planned at once')
+  assert.ok(calls < packs / 10, `${calls} calls`)
+  await reopened.store.close()
+})
+
 test('the first response does not wait for a slow plan', async () => {
   const making = gate()
   const opened = await filled(

@@ -13,9 +13,9 @@ export const oracle: Oracle = new Oracle()
 oracle.add(GRAPH)
 
 /** The graph in several packs. */
-export async function filled(backend: StorageBackend = memoryBackend()): Promise<Opened> {
+export async function filled(backend: StorageBackend = memoryBackend(), packs = 4): Promise<Opened> {
   const opened = await openStore(backend)
-  for (const objects of splitRandomly(seeded(78), shuffled(seeded(79), GRAPH), 4))
+  for (const objects of splitRandomly(seeded(78), shuffled(seeded(79), GRAPH), packs))
     await put(opened.store, 'demo', objects)
   return opened
 }

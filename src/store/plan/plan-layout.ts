@@ -39,9 +39,6 @@ export async function packsAreThere(
   { packs, closure }: PlanTables,
 ): Promise<boolean> {
   const sequences = new Set([...packs, ...(closure?.packs ?? [])].map(({ sequence }) => sequence))
-  const load = async (): Promise<boolean> => {
-    await catalog.load(project, [...sequences])
-    return true
-  }
-  return (await load().catch(onlyIfDamaged)) ?? false
+  const areLoaded = await catalog.load(project, [...sequences]).then(() => true, onlyIfDamaged)
+  return areLoaded ?? false
 }

@@ -28,7 +28,7 @@ export interface CatalogParts {
   readonly environment: Environment
 }
 
-/** Records that one call of the storage loads. */
+/** Records of packs that one call to the storage reads. */
 const LOADED_AT_ONCE = 64
 
 /** Loads packs' records and tables, and keeps the ones used last. */
@@ -56,7 +56,12 @@ export class PackCatalog {
     return inLayout(await this.packOfAnyLayout(project, sequence), project)
   }
 
-  /** Loads the packs with these numbers, many of them by one call of the storage. Throws as `pack` does. */
+  /** The same, also if the pack holds its objects only from a later layout on: its lines are there already. */
+  packOfAnyLayout(project: ProjectView, sequence: number): Promise<Pack> {
+    return this.#pack(project, sequence)
+  }
+
+  /** Loads all packs with these numbers into the cache, with few calls to the storage. Throws as `pack` does. */
   async load(project: ProjectView, sequences: readonly number[]): Promise<void> {
     const { projectId, generation } = project
     for (let first = 0; first < sequences.length; first += LOADED_AT_ONCE) {
@@ -69,12 +74,7 @@ export class PackCatalog {
     }
   }
 
-  /** The same, also if the pack holds its objects only from a later layout on: its lines are there already. */
-  packOfAnyLayout(project: ProjectView, sequence: number): Promise<Pack> {
-    return this.#pack(project, sequence)
-  }
-
-  /** With its record, if that was read already. */
+  /** `found` is its record, if that was read already. */
   async #pack(
     project: ProjectView,
     sequence: number,
