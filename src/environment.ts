@@ -26,7 +26,7 @@ export interface Environment extends Clock {
   setTimer(delayMs: number, act: () => void): Timer
   /** Resolves when the event loop has turned: everybody else had a chance to go on. */
   nextTurn(): Promise<void>
-  /** The same, in a turn that has time for some milliseconds of work. */
+  /** Resolves in a later turn of the event loop that has time for a few milliseconds of work. */
   workTurn(): Promise<void>
   /** Bytes that nobody can guess. */
   randomBytes(sizeBytes: number): Uint8Array
@@ -79,13 +79,12 @@ function nextTurn(): Promise<void> {
 }
 
 /**
- * The share of one turn of the event loop that everything may take that computes for long. If each of 22 uploads went
- * on in every turn, for as long as one of them may, a turn would take a fifth of a second, and a small request, which
- * needs a few dozen turns, several seconds. So they queue, first come, first served, and what finds the share used up
- * goes on in a later turn.
+ * Bounds the time that long computations take of each turn of the event loop. They queue, first come, first served.
+ * Without the bound, each of 22 uploads would work for up to 8 ms in every turn: a turn would take a fifth of a second,
+ * and a small request, which needs a few dozen turns, several seconds.
  */
 export class WorkTurns {
-  /** How long one turn may be busy before another step of work begins in it. */
+  /** After this time, no further step begins in the same turn. */
   static readonly #SHARE_MS = 4
   readonly #clock: Pick<Environment, 'monotonicMs' | 'nextTurn'>
   readonly #waiting: (() => void)[] = []
@@ -95,7 +94,7 @@ export class WorkTurns {
     this.#clock = clock
   }
 
-  /** Resolves in a later turn of the event loop that has time for it. */
+  /** Resolves when the next step may begin. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
@@ -110,7 +109,7 @@ export class WorkTurns {
       const beganMs = this.#clock.monotonicMs()
       do {
         this.#waiting.shift()?.()
-        // A tick comes only when all immediate work of the one before is done.
+        // The tick comes when the step has ended: it follows all work that needs no other turn.
         await new Promise<void>((resolve) => process.nextTick(resolve))
       } while (this.#waiting.length > 0 && this.#clock.monotonicMs() - beganMs < WorkTurns.#SHARE_MS)
     }

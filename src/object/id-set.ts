@@ -59,7 +59,12 @@ export class IdSet {
     if (slots > this.#slots.length) this.#rehash(slots)
   }
 
-  /** Gives back the place for further ids that growing has left, except in the table of slots. Returns this set. */
+  /** The memory that `trim` needs beside the set: it copies one array at a time. */
+  get trimBytes(): number {
+    return Math.max(this.idBytes, Uint32Array.BYTES_PER_ELEMENT * this.#size)
+  }
+
+  /** Frees unused capacity, except in the table of slots. Returns this set. */
   trim(): this {
     this.#bytes = trimmed(this.#bytes, this.idBytes)
     this.#ends = trimmed(this.#ends, this.#size)

@@ -113,7 +113,7 @@ export class SimulatedProcess implements Environment {
     })
   }
 
-  /** The same: each has a step of its own, in any order. */
+  /** As `nextTurn`, so that the seed also chooses the order of long computations. */
   workTurn(): Promise<void> {
     return this.nextTurn()
   }

@@ -104,7 +104,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return this.#inCurrentView(() => this.#closureInView(projectId, rootId, options))
   }
 
-  /** Looks again at a project whose packs were merged since: long ago, or what another request made since names them. */
+  /** Repeats the work with a new view of the project if packs that it needs were merged meanwhile. */
   async #inCurrentView<T>(work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -132,18 +132,20 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   }
 
   /**
-   * Makes the plan of a root ahead of its first download, if everything below it is held; `false` if something is
-   * missing.
+   * Makes the plan of a root ahead of its first download, if everything below it is held. `false` if something is
+   * missing, or if there is no memory for it now.
    */
   async planAhead(projectId: string, rootId: string): Promise<boolean> {
-    const signal = this.#parts.closing
-    const root = await this.#findRoot(projectId, rootId, { signal })
-    if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined)
+    const { plans, closing: signal } = this.#parts
+    const plan = async (): Promise<boolean> => {
+      const root = await this.#findRoot(projectId, rootId, { signal })
+      if (root === undefined || (await plans.find(root.project, rootId, '', signal)) !== undefined) return true
+      const closure = await this.#walks.closure(root, signal)
+      if (closure.missing.size > 0) return false
+      await this.#makePlan(root, closure, signal)
       return true
-    const closure = await this.#walks.closure(root, signal).catch(onlyIfOverloaded)
-    if (closure === undefined || closure.missing.size > 0) return false
-    await this.#makePlan(root, closure, signal)
-    return true
+    }
+    return (await this.#inCurrentView(plan).catch(onlyIfOverloaded)) ?? false
   }
 
   /**

@@ -20,6 +20,8 @@ export class PinnedModels {
   /** A removal may have happened though it was not acknowledged. */
   readonly #perhapsRemoved = new Set<string>()
   #revision = 0
+  /** Pins whose addition was acknowledged, removed ones included. */
+  pinsAdded = 0
 
   constructor(seed: number) {
     this.#seed = seed
@@ -33,6 +35,7 @@ export class PinnedModels {
     await project.upload(objects, { batchBytes: 20_000, concurrency: 2 })
     const pin = await project.pins.add({ rootObjectId: model.rootId })
     this.#acknowledged.set(pin.id, model.rootId)
+    this.pinsAdded++
     // Nothing refers to it.
     await project.upload([{ id: `loose-${this.#seed}-${this.#revision}` }])
     const [oldest] = this.#acknowledged.keys()

@@ -21,9 +21,8 @@ const SLICE_CHECK_STEPS = 512
 const PACKS_INDEXED_MAX = 64
 
 /**
- * Finds everything below a root by following references, and claims that are held, from pack to pack. One id is
- * resolved through the records; that brings the table of its pack, which holds its neighbours. Ends for every graph:
- * cycles, missing children, any depth.
+ * Finds everything below a root: follows references, and claims that are held, from pack to pack. Each look-up brings
+ * the table of a pack, which holds the neighbours of the id. Ends for every graph, also with cycles and lost children.
  */
 export class ClosureWalk {
   readonly #parts: WalkParts
@@ -68,6 +67,7 @@ export class ClosureWalk {
 
   async from({ sequence, ordinal }: Place): Promise<Closure> {
     await this.reach([{ sequence, ordinal }])
+    await this.#hold(Math.max(this.#missing.trimBytes, this.#absentClaims.trimBytes))
     return {
       root: { sequence, ordinal },
       packs: this.reached,

@@ -29,8 +29,8 @@ export class SharedWalks {
   }
 
   /**
-   * The closure in the view of the root. That tells one layout, so the closure is one moment's, however packs are
-   * merged meanwhile: the packs of before stay for a day. Rejects with `OutdatedViewError` if the view is older.
+   * The closure in the root's view, which has one layout: merges do not affect it, since the packs that they replace
+   * stay for a day. Rejects with `OutdatedViewError` if the view is older than that.
    *
    * A walk that began while an upload was writing its ids may have missed ids that were acknowledged since, so only its
    * first caller uses it.
