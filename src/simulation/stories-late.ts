@@ -94,7 +94,8 @@ function lookedAtEarly(tell: Teller): void {
   tell.upload(objects, { sleep: { afterCall: 'commit', durationMs: 20 * SECOND_MS } })
   tell.on(early)
   tell.count(SECOND_MS)
-  const hold = { call: 'range k', nth: tell.random.between(2, 5), durationMs: 30 * SECOND_MS }
+  // Pages with condemned objects come before it, and pages with the same ones, as they came again, behind it.
+  const hold = { call: 'range k', nth: tell.random.between(6, 12), durationMs: 30 * SECOND_MS }
   tell.export({ pageBytes: 1, hold })
   tell.pause(0, APPLIED_MS)
 }
