@@ -18,6 +18,8 @@ export class Acts {
   readonly #world: AutomationWorld
   /** Whether anything may have been collected. */
   #hasCollected = false
+  /** Roots whose uploads were acknowledged. */
+  readonly #heldRoots = new Set<string>()
   #count = 0
 
   constructor(world: AutomationWorld) {
@@ -27,7 +29,7 @@ export class Acts {
   perform(act: ServedAct, life: ServerLife): Promise<unknown> {
     if (act.kind === 'model') return this.#model(life)
     if (act.kind === 'automation') return this.#automation(act, life)
-    if (act.kind === 'upload') return upload(life, act.content)
+    if (act.kind === 'upload') return this.#upload(act, life)
     if (act.kind === 'version') return this.#version(act, life)
     if (act.kind === 'start') return this.#start(act, life)
     if (act.kind === 'cancel') return this.#cancel(act, life)
@@ -105,11 +107,17 @@ export class Acts {
     book.automations.push({ id: made.id, model, created: span })
   }
 
+  async #upload({ content }: Pick<ActOf<'upload'>, 'content'>, life: ServerLife): Promise<void> {
+    await upload(life, content)
+    this.#heldRoots.add(content.rootId)
+  }
+
   async #version({ draw, content, isThere = false }: ActOf<'version'>, life: ServerLife): Promise<void> {
     const { book } = this.#world
     const model = drawn(book.models, draw)
-    if (!isThere) await upload(life, content)
+    if (!isThere) await this.#upload({ content }, life)
     if (model === undefined) return
+    const mayBeAbsent = !this.#heldRoots.has(content.rootId)
     const span = book.timeline.begin()
     try {
       const wanted = { rootObjectId: content.rootId, message: 'a version' }
@@ -118,8 +126,8 @@ export class Acts {
       book.addVersion(id, model, content, span)
     } catch (error) {
       book.timeline.end(span)
-      const mayBeCollected = codeOf(error) === 'objects_missing' && this.#hasCollected
-      if (!mayBeCollected && (!isAbsence(error) || model.fate.isLive(span))) throw error
+      const isExcused = codeOf(error) === 'objects_missing' && (mayBeAbsent || this.#hasCollected)
+      if (!isExcused && (!isAbsence(error) || model.fate.isLive(span))) throw error
     }
   }
 

@@ -94,6 +94,8 @@ async function branch(
   const invocation = begin(book, run.id)
   const model = book.models.find(({ id }) => id === run.modelId)
   const trying = <T>(work: () => Promise<T>): Promise<T> => retried(process, signal, work)
+  // A run may report without a word on its status: it is pending, and must not be started again.
+  const isSilent = random.fork('silent').chance(0.3)
   const reported = async (sequence: number): Promise<void> => {
     const message = `${process.name} ${run.id} ${sequence} ${random.below(1_000)}`
     invocation.attached.add(message)
@@ -104,7 +106,7 @@ async function branch(
       message,
       metadata: null,
     } as const
-    const status = sequence === 1 ? ({ status: 'running' } as const) : {}
+    const status = sequence === 1 && !isSilent ? ({ status: 'running' } as const) : {}
     await trying(() => backend.report({ sequence, ...status, annotations: [annotation] }))
     invocation.acknowledged.add(message)
   }
