@@ -279,8 +279,10 @@ export class ProjectOracle {
       throw new Violation(`${id} has a text that no upload can have given it: ${text.slice(0, 200)}`)
     for (const sighting of this.#sightings.get(id) ?? []) {
       if (sighting.text === undefined || sighting.text === text) continue
-      const [earlier, later] = sighting.start < span.start ? [sighting, span] : [span, sighting]
-      if (!this.isRemovedWithin(earlier, later) && !this.collections.mayHaveBeenCondemned(id, later))
+      // Where the spans overlap, either text may have been read first.
+      const mayBeRemoved = this.isRemovedWithin(sighting, span) || this.isRemovedWithin(span, sighting)
+      const last = sighting.end > span.end ? sighting : span
+      if (!mayBeRemoved && !this.collections.mayHaveBeenCondemned(id, last))
         throw new Violation(`${id} has another text than it was seen to have`)
     }
   }
