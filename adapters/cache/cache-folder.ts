@@ -1,4 +1,4 @@
-import { mkdir, opendir, rm, stat } from 'node:fs/promises'
+import { opendir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KeyedMutex } from '../../src/async/keyed-mutex.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
@@ -33,6 +33,7 @@ export class CacheFolder {
   /** Of pieces that are being written. */
   #reservedBytes = 0
   #restsUntilMs = -Infinity
+  #isClosed = false
 
   private constructor(options: CacheFolderOptions) {
     this.#options = options
@@ -81,7 +82,7 @@ export class CacheFolder {
   /** Writes later, if there is room among what waits. The bytes stay unchanged. */
   keep(blob: CachedBlob, number: number, bytes: Uint8Array): void {
     const isResting = REAL_ENVIRONMENT.monotonicMs() < this.#restsUntilMs
-    if (isResting || this.#waitingBytes + bytes.length > WAITING_BYTES_MAX) return
+    if (this.#isClosed || isResting || this.#waitingBytes + bytes.length > WAITING_BYTES_MAX) return
     this.#waitingBytes += bytes.length
     blob.users++
     blob.unwritten.set(number, bytes)
@@ -102,8 +103,9 @@ export class CacheFolder {
     for (const piece of this.pieces.remove(name)) await this.#unlink(piece)
   }
 
-  /** Waits for what is to be written. */
+  /** Waits for what is to be written; what is kept later is not. */
   async close(): Promise<void> {
+    this.#isClosed = true
     await Promise.all(this.#waiting)
     await removeLockFile(this.#options.path).catch((error: unknown) => this.#options.onError(error))
   }
@@ -115,7 +117,6 @@ export class CacheFolder {
     try {
       await this.#evict()
       const path = this.#pathOf({ blob, number })
-      await mkdir(join(this.#options.path, blob.hash.slice(0, 2)), { recursive: true })
       await writePiece(path, bytes, () => !blob.isRemoved)
       if (blob.isRemoved) await rm(path, { force: true })
       else this.pieces.add(blob, number, bytes.length, REAL_ENVIRONMENT.monotonicMs())

@@ -1,5 +1,5 @@
 import { SingleFlight } from '../../src/async/single-flight.ts'
-import type { BlobInfo, BlobStore, CallOptions, PutOptions } from '../../src/storage/backend.ts'
+import type { BlobInfo, BlobStore, CallOptions, PutOptions, ReadOptions } from '../../src/storage/backend.ts'
 import { BLOB_READ_BYTES_MAX } from '../../src/storage/backend.ts'
 import { CLUSTER_FOLDER } from '../../src/storage/cluster-id.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
@@ -13,8 +13,15 @@ interface Assembly {
   readonly start: number
   readonly end: number
   readonly blob: CachedBlob
-  readonly target: Buffer
+  readonly target: Uint8Array
   readonly signal: AbortSignal
+}
+
+/** Bytes that are being read from the source. */
+interface Fetch {
+  readonly from: number
+  readonly to: number
+  readonly bytes: Promise<Uint8Array>
 }
 
 const NEVER: AbortSignal = new AbortController().signal
@@ -25,6 +32,7 @@ export class CachedBlobs implements BlobDriver {
   readonly #source: BlobStore
   readonly #folder: CacheFolder
   readonly #fetches = new SingleFlight<Uint8Array>()
+  readonly #fetching = new Map<CachedBlob, Set<Fetch>>()
 
   constructor(source: BlobStore, folder: CacheFolder) {
     this.#source = source
@@ -37,11 +45,11 @@ export class CachedBlobs implements BlobDriver {
     return this.#source.put(name, content, options)
   }
 
-  async read(name: string, start: number, end: number, options: CallOptions): Promise<Uint8Array> {
+  async read(name: string, start: number, end: number, options: ReadOptions): Promise<Uint8Array> {
     // What tells whose blobs these are must be seen in the source itself.
     if (start === end || name.startsWith(CLUSTER_FOLDER)) return this.#source.read(name, start, end, options)
     const blob = this.#folder.pieces.enter(name)
-    const target = Buffer.allocUnsafeSlow(end - start)
+    const target = options.into ?? Buffer.allocUnsafeSlow(end - start)
     try {
       await this.#assemble({ name, start, end, blob, target, signal: options.signal ?? NEVER })
       return target
@@ -96,34 +104,60 @@ export class CachedBlobs implements BlobDriver {
 
   /** Fetches from the end of the prefix, which is the beginning of the first piece, up to byte `to`. */
   async #takeFetched(
-    { name, start, target, signal }: Assembly,
+    { name, start, blob, target, signal }: Assembly,
     { from, prefix }: { readonly from: number; readonly prefix: Uint8Array },
     to: number,
   ): Promise<void> {
     const first = pieceStart(from)
-    let held = prefix
-    for (let at = first + held.length; at < to;) {
+    const beingFetched = prefix.length > 0 ? undefined : this.#beingFetched(blob, first, from)
+    let held = beingFetched ?? Promise.resolve(prefix)
+    for (let at = beingFetched === undefined ? first + prefix.length : from; at < to;) {
       const until = Math.min(to, pieceStart(at) + BLOB_READ_BYTES_MAX)
       copyOverlap(await this.#fetch(name, at, until, held, signal), at, target, start)
-      held = NOTHING
+      held = Promise.resolve(NOTHING)
       at = until
     }
     copyOverlap(prefix, first, target, start)
   }
 
-  /** Once for all who want the same bytes. `held` ends where they begin, in the same piece. */
-  #fetch(name: string, from: number, to: number, held: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+  /** The bytes from `from` to `to` if they are the end of a fetch under way: only what follows must be fetched then. */
+  #beingFetched(blob: CachedBlob, from: number, to: number): Promise<Uint8Array> | undefined {
+    if (from === to) return undefined
+    for (const fetch of this.#fetching.get(blob) ?? []) {
+      if (fetch.from > from || fetch.to !== to) continue
+      const held = fetch.bytes.then((bytes) => bytes.subarray(from - fetch.from))
+      // Whoever fetches the same bytes may have begun, and then nobody asks for these.
+      held.catch(() => undefined)
+      return held
+    }
+    return undefined
+  }
+
+  /** Once for all who want the same bytes. `held` ends where they begin, in the same piece: nothing is kept without it. */
+  #fetch(name: string, from: number, to: number, held: Promise<Uint8Array>, signal: AbortSignal): Promise<Uint8Array> {
     return this.#fetches.run(`${name} ${from} ${to}`, signal, async (signal) => {
       // Entered before the blob is read: if it is removed meanwhile, nothing of it is kept.
       const blob = this.#folder.pieces.enter(name)
-      try {
-        const bytes = await this.#source.read(name, from, to, { signal })
-        this.#keep(blob, held, bytes, from)
-        return bytes
-      } finally {
-        this.#folder.pieces.leave(blob)
-      }
+      const bytes = this.#source.read(name, from, to, { signal })
+      const forget = this.#remember(blob, { from, to, bytes })
+      void Promise.all([bytes, held])
+        .then(([bytes, held]) => this.#keep(blob, held, bytes, from))
+        .catch(() => undefined)
+        .finally(() => {
+          forget()
+          this.#folder.pieces.leave(blob)
+        })
+      return bytes
     })
+  }
+
+  #remember(blob: CachedBlob, fetch: Fetch): () => void {
+    const fetching = this.#fetching.get(blob) ?? new Set()
+    this.#fetching.set(blob, fetching.add(fetch))
+    return () => {
+      fetching.delete(fetch)
+      if (fetching.size === 0) this.#fetching.delete(blob)
+    }
   }
 
   /** `bytes` begin at byte `from` of the blob, behind `held`. */
@@ -145,7 +179,7 @@ function pieceEnd(at: number): number {
 }
 
 /** Copies what two stretches of one blob have in common; each is given by its bytes and its first byte's place. */
-function copyOverlap(source: Uint8Array, sourceStart: number, target: Buffer, targetStart: number): void {
+function copyOverlap(source: Uint8Array, sourceStart: number, target: Uint8Array, targetStart: number): void {
   const from = Math.max(sourceStart, targetStart)
   const to = Math.min(sourceStart + source.length, targetStart + target.length)
   if (from < to) target.set(source.subarray(from - sourceStart, to - sourceStart), from - targetStart)

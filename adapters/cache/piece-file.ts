@@ -1,4 +1,5 @@
-import { open, rename, rm } from 'node:fs/promises'
+import { mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 
 /** A piece begins at a multiple of this in its blob, and has at most as many bytes. */
@@ -29,7 +30,7 @@ export async function writePiece(path: string, bytes: Uint8Array, isWanted: () =
   header.writeUInt32LE(crc32(bytes), 8)
   const temporary = `${path}.tmp`
   try {
-    const file = await open(temporary, 'w', 0o600)
+    const file = await openNew(temporary)
     try {
       for (const part of [header, bytes]) await writeAll(file, part)
     } finally {
@@ -66,6 +67,17 @@ export async function readPart(path: string, start: number, target: Uint8Array):
     return (await readAll(file, target, HEADER_BYTES + start)) === target.length
   } finally {
     await file.close()
+  }
+}
+
+/** The folder is made when it is not there. */
+async function openNew(path: string): Promise<File> {
+  try {
+    return await open(path, 'w', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await mkdir(dirname(path), { recursive: true })
+    return await open(path, 'w', 0o600)
   }
 }
 

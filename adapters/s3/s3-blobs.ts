@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Semaphore } from '../../src/async/semaphore.ts'
-import type { BlobInfo, CallOptions, PutOptions } from '../../src/storage/backend.ts'
+import type { BlobInfo, CallOptions, PutOptions, ReadOptions } from '../../src/storage/backend.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
 import type { ConditionCheck } from './condition-check.ts'
@@ -48,7 +48,7 @@ export class S3Blobs implements BlobDriver {
     })
   }
 
-  async read(name: string, start: number, end: number, { signal }: CallOptions): Promise<Uint8Array> {
+  async read(name: string, start: number, end: number, { signal, into }: ReadOptions): Promise<Uint8Array> {
     if (start === end) {
       const sizeBytes = await this.#sizeOf(name, signal)
       if (end > sizeBytes) throw new BlobRangeError(name, end, sizeBytes)
@@ -57,7 +57,7 @@ export class S3Blobs implements BlobDriver {
     const key = this.#client.addresses.keyOf(name)
     const headers = { range: `bytes=${start}-${end - 1}` }
     try {
-      const answer = await this.#client.send({ method: 'GET', key, headers, answerBytesMax: end - start, signal })
+      const answer = await this.#client.send({ method: 'GET', key, headers, answerBytesMax: end - start, into, signal })
       if (answer.body.length === end - start) return answer.body
       throw new BlobRangeError(name, end, start + answer.body.length)
     } catch (error) {

@@ -30,6 +30,8 @@ export interface S3Request {
   /** Unchanged until the call settles. */
   readonly body?: readonly Uint8Array[]
   readonly answerBytesMax?: number
+  /** An answer of exactly this length is read into it. */
+  readonly into?: Uint8Array | undefined
   readonly attemptsMax?: number | undefined
   /** Of one attempt. Default: that of the client. */
   readonly timeoutMs?: number | undefined
@@ -94,12 +96,12 @@ export class S3Client {
   }
 
   async #attempt(request: S3Request, isAfterUnknownOutcome: boolean): Promise<HttpAnswer> {
-    const { method, key = '', query = {}, body = [], signal, answerBytesMax = ANSWER_BYTES_MAX } = request
+    const { method, key = '', query = {}, body = [], signal, into, answerBytesMax = ANSWER_BYTES_MAX } = request
     const credentials = await this.#options.credentials.get()
     const url = this.addresses.urlOf(key, query)
     const headers = await this.#signed(request, url, credentials)
     const timeoutMs = request.timeoutMs ?? this.#options.timeoutMs
-    const answer = await this.#transport.send({ method, url, headers, body, answerBytesMax, timeoutMs, signal })
+    const answer = await this.#transport.send({ method, url, headers, body, answerBytesMax, into, timeoutMs, signal })
     if (isSuccess(request, answer)) return answer
     throw new S3Error(`${method} ${key === '' ? this.addresses.text : key}`, answer, isAfterUnknownOutcome)
   }

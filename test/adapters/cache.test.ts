@@ -20,6 +20,8 @@ interface Setting {
   readonly errors: unknown[]
   /** What the source was asked for, as `start-end`. */
   readonly reads: string[]
+  /** The source answers when the function is called that this returns. */
+  hold(): () => void
   /** The blobs behind a cache, as after a start. */
   open(options?: Partial<BlobCacheOptions>): BlobStore
 }
@@ -33,11 +35,13 @@ async function setting(t: TestContext): Promise<Setting> {
   const { blobs } = memoryBackend()
   await blobs.put(NAME, once(content))
   const [errors, reads]: [unknown[], string[]] = [[], []]
+  let held: Promise<void> | undefined
   const source: BlobStore = {
     readBytesPreferred: blobs.readBytesPreferred,
     put: blobs.put.bind(blobs),
-    read: (name, start, end, options) => {
+    read: async (name, start, end, options) => {
       reads.push(`${start}-${end}`)
+      await held
       return blobs.read(name, start, end, options)
     },
     remove: blobs.remove.bind(blobs),
@@ -49,6 +53,11 @@ async function setting(t: TestContext): Promise<Setting> {
     path,
     errors,
     reads,
+    hold: () => {
+      let release = (): void => undefined
+      held = new Promise((resolve) => (release = resolve))
+      return () => release()
+    },
     open: (options) => cachedBlobs(source, { path, sizeBytesMax: 64 * MB, onError, ...options }),
   }
 }
@@ -96,6 +105,32 @@ test('concurrent reads of the same bytes share one read of the source, and an ab
   await Promise.all(others)
   assert.deepEqual(reads, [`0-${2 * MB}`])
   await blobs.close()
+})
+
+test('neighbouring reads at the same time read no byte twice, and all of them are kept', async (t) => {
+  const { open, reads, errors, hold } = await setting(t)
+  const first = open()
+  await first.ready?.()
+  const answer = hold()
+  const ends = [0, MB + 5, 2 * MB + 70, SIZE]
+  const reading = ends.slice(1).map(async (end, at) => {
+    await eventually(() => reads.length === at, 'its turn')
+    await assertReads(first, ends[at], end)
+  })
+  await eventually(() => reads.length === reading.length, 'all are being read')
+  answer()
+  await Promise.all(reading)
+  assert.deepEqual(
+    reads,
+    ends.slice(1).map((end, at) => `${ends[at]}-${end}`),
+  )
+  await first.close()
+  reads.length = 0
+  const second = open()
+  await assertReads(second, 0, SIZE)
+  assert.deepEqual(reads, [])
+  await second.close()
+  assert.deepEqual(errors, [])
 })
 
 test('a torn, flipped or foreign piece is read from the source again', async (t) => {
