@@ -14,7 +14,7 @@ import type { RunningServer } from './server-process.ts'
 import { postBatch, type Target, type UploadReport, uploadModel } from './upload.ts'
 
 /*
- * `npm run soak`: a model of a million objects, uploaded and downloaded whole. Fails when a bound on memory or on the time to the first byte does not hold.
+ * `npm run soak -- million`: a model of a million objects, uploaded and downloaded whole. Fails when a bound on memory or on the time to the first byte does not hold.
  */
 
 const RESIDENT_MB_MAX = 300

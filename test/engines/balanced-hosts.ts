@@ -6,6 +6,9 @@ import type { Ending } from '../support/folder.ts'
 import { noteCall } from '../support/several-servers.ts'
 import { startBalancer } from './cluster.ts'
 
+/** Longer than nginx keeps an idle connection: otherwise it may send a request on one that is just being closed. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000
+
 /** Wraps a service in a server. */
 export type OpenHost = (service: ObjectService) => Promise<Server>
 
@@ -19,6 +22,7 @@ export interface OpenedHost {
 export async function startHost(service: ObjectService, open: OpenHost): Promise<OpenedHost> {
   const server = await open(service)
   continueOnExpect(server, service)
+  server.keepAliveTimeout = KEEP_ALIVE_TIMEOUT_MS
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
