@@ -129,7 +129,9 @@ class Body {
       incoming.on('data', take)
       incoming.on('end', end)
       incoming.on('error', end)
-      incoming.on('close', () => end(connectionError('the connection was closed before the end of the answer')))
+      incoming.on('close', () => {
+        if (!incoming.readableEnded) end(connectionError('the connection was closed before the end of the answer'))
+      })
     })
   }
 
