@@ -1,7 +1,8 @@
-import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { request as httpsRequest } from 'node:https'
 import { onAbort } from '../../src/async/abort.ts'
+import { agentFor } from './agents.ts'
 
 const CONNECTIONS_MAX = 64
 /** Of a body whose length is not announced. */
@@ -33,12 +34,11 @@ export interface HttpAnswer {
 
 /** One attempt of one request at a time, over connections that are kept. The server may be gone at any moment. */
 export class HttpTransport {
-  readonly #agent: HttpAgent
+  readonly #agent: Agent
   readonly #send: typeof httpRequest
 
   constructor(protocol: string) {
-    const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX, scheduling: 'lifo' } as const
-    this.#agent = protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options)
+    this.#agent = agentFor(protocol, { keepAlive: true, maxSockets: CONNECTIONS_MAX, scheduling: 'lifo' })
     this.#send = protocol === 'https:' ? httpsRequest : httpRequest
   }
 
