@@ -4,6 +4,7 @@ import { KeyedMutex } from '../../src/async/keyed-mutex.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { ensurePrivateFolder } from '../../src/data-folder/exclusive-file.ts'
 import { folderHolder, removeLockFile, writeLockFile } from '../../src/data-folder/folder-lock.ts'
+import { ReadBuffers } from '../../src/memory/read-buffers.ts'
 import { bytesOnDisk, readPart, readPiece, sizeInFile, writePiece, PIECE_BYTES } from './piece-file.ts'
 import { type CachedBlob, type Piece, Pieces } from './pieces.ts'
 
@@ -26,6 +27,8 @@ export interface CacheFolderOptions {
 /** Pieces of blobs as files. Errors of the disk are reported and mean that a piece is not there. */
 export class CacheFolder {
   readonly pieces: Pieces
+  /** For what is fetched and written, used again and again. */
+  readonly memory: ReadBuffers = new ReadBuffers(WAITING_BYTES_MAX)
   readonly #options: CacheFolderOptions
   readonly #writing = new KeyedMutex()
   readonly #waiting = new Set<Promise<void>>()
@@ -79,23 +82,38 @@ export class CacheFolder {
     return bytes
   }
 
-  /** Writes later, if there is room among what waits. The bytes stay unchanged. */
-  keep(blob: CachedBlob, number: number, bytes: Uint8Array): void {
+  /** Copies a piece, or its beginning, and writes it later, if there is room among what waits. */
+  keep(blob: CachedBlob, number: number, parts: readonly Uint8Array[]): void {
     const isResting = REAL_ENVIRONMENT.monotonicMs() < this.#restsUntilMs
-    if (this.#isClosed || isResting || this.#waitingBytes + bytes.length > WAITING_BYTES_MAX) return
-    this.#waitingBytes += bytes.length
+    const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0)
+    if (this.#isClosed || isResting || this.#waitingBytes + sizeBytes > WAITING_BYTES_MAX) return
+    this.#waitingBytes += sizeBytes
     blob.users++
+    const bytes = this.copyOf(parts)
     blob.unwritten.set(number, bytes)
     const writing = this.#writing
       .run(`${blob.hash}-${number}`, () => this.#write(blob, number, bytes))
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
-        this.#waitingBytes -= bytes.length
+        this.#waitingBytes -= sizeBytes
         if (blob.unwritten.get(number) === bytes) blob.unwritten.delete(number)
+        this.memory.giveBack(bytes)
         this.pieces.leave(blob)
         this.#waiting.delete(writing)
       })
     this.#waiting.add(writing)
+  }
+
+  /** One after the other, in memory of the folder. */
+  copyOf(parts: readonly Uint8Array[]): Uint8Array {
+    const sizeBytes = parts.reduce((sum, { length }) => sum + length, 0)
+    const bytes = this.memory.take(sizeBytes) ?? new Uint8Array(sizeBytes)
+    let filled = 0
+    for (const part of parts) {
+      bytes.set(part, filled)
+      filled += part.length
+    }
+    return bytes
   }
 
   /** Nothing of the blob is found any more, also after a restart. */

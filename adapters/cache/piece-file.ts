@@ -9,6 +9,21 @@ const HEADER_BYTES = 12
 const MARK = 0x53_43_50_31
 const DISK_BLOCK_BYTES = 4_096
 
+/** The number of the piece that has byte `at` of the blob. */
+export function pieceNumber(at: number): number {
+  return Math.floor(at / PIECE_BYTES)
+}
+
+/** The first byte of the piece that has byte `at`. */
+export function pieceStart(at: number): number {
+  return at - (at % PIECE_BYTES)
+}
+
+/** The byte behind the piece that has byte `at`. */
+export function pieceEnd(at: number): number {
+  return pieceStart(at) + PIECE_BYTES
+}
+
 /** What a file with so many bytes of a blob takes on the disk, about. */
 export function bytesOnDisk(sizeBytes: number): number {
   return Math.ceil((sizeBytes + HEADER_BYTES) / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES

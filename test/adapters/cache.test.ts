@@ -42,7 +42,11 @@ async function setting(t: TestContext): Promise<Setting> {
     read: async (name, start, end, options) => {
       reads.push(`${start}-${end}`)
       await held
-      return blobs.read(name, start, end, options)
+      const bytes = await blobs.read(name, start, end, options)
+      const { into } = options ?? {}
+      if (into === undefined) return bytes
+      into.set(bytes)
+      return into
     },
     remove: blobs.remove.bind(blobs),
     list: blobs.list.bind(blobs),
@@ -107,30 +111,81 @@ test('concurrent reads of the same bytes share one read of the source, and an ab
   await blobs.close()
 })
 
-test('neighbouring reads at the same time read no byte twice, and all of them are kept', async (t) => {
-  const { open, reads, errors, hold } = await setting(t)
-  const first = open()
-  await first.ready?.()
+test('when the one whose read of the source it is goes away, the others read again', async (t) => {
+  const { open, reads, hold } = await setting(t)
+  const blobs = open()
+  await blobs.ready?.()
   const answer = hold()
-  const ends = [0, MB + 5, 2 * MB + 70, SIZE]
-  const reading = ends.slice(1).map(async (end, at) => {
-    await eventually(() => reads.length === at, 'its turn')
-    await assertReads(first, ends[at], end)
-  })
-  await eventually(() => reads.length === reading.length, 'all are being read')
+  const controller = new AbortController()
+  const into = Buffer.alloc(2 * MB)
+  const aborted = assert.rejects(blobs.read(NAME, 0, 2 * MB, { signal: controller.signal, into }), /went away/)
+  await eventually(() => reads.length === 1, 'it is being read')
+  const others = Array.from({ length: 3 }, () => assertReads(blobs, 0, 2 * MB))
+  controller.abort(new Error('the caller went away'))
   answer()
-  await Promise.all(reading)
-  assert.deepEqual(
-    reads,
-    ends.slice(1).map((end, at) => `${ends[at]}-${end}`),
-  )
-  await first.close()
+  await aborted
+  await Promise.all(others)
+  assert.deepEqual(reads, [`0-${2 * MB}`, `0-${2 * MB}`])
+  await blobs.close()
+})
+
+const NEIGHBOURS = [0, MB + 5, 2 * MB + 70, SIZE]
+const ORDERS = { 'in their order': [0, 1, 2], 'the last one first': [2, 1, 0], 'the second one last': [0, 2, 1] }
+for (const [name, order] of Object.entries(ORDERS))
+  test(`neighbouring reads at the same time that end ${name} read no byte twice, and all of them are kept`, async (t) => {
+    const { open, reads, errors, hold } = await setting(t)
+    const first = open()
+    await first.ready?.()
+    const answers: (() => void)[] = []
+    const reading: Promise<void>[] = []
+    for (const [at, end] of NEIGHBOURS.slice(1).entries()) {
+      answers.push(hold())
+      reading.push(assertReads(first, NEIGHBOURS[at], end))
+      await eventually(() => reads.length === at + 1, 'it is being read')
+    }
+    for (const at of order) {
+      answers[at]()
+      await reading[at]
+    }
+    assert.deepEqual(
+      reads,
+      NEIGHBOURS.slice(1).map((end, at) => `${NEIGHBOURS[at]}-${end}`),
+    )
+    await first.close()
+    reads.length = 0
+    const second = open()
+    await assertReads(second, 0, SIZE)
+    assert.deepEqual(reads, [])
+    await second.close()
+    assert.deepEqual(errors, [])
+  })
+
+test('what a caller does with its memory after a read does not reach the cache, nor the others', async (t) => {
+  const { open, reads, hold } = await setting(t)
+  const blobs = open()
+  await blobs.ready?.()
+  const readAndChange = async (start: number, end: number): Promise<void> => {
+    const bytes = await blobs.read(NAME, start, end, { into: Buffer.alloc(end - start) })
+    assert.ok(content.subarray(start, end).equals(bytes))
+    bytes.fill(0)
+  }
+  const middle = 3 * MB + 9
+  const answerFirst = hold()
+  const first = Array.from({ length: 4 }, () => readAndChange(0, middle))
+  await eventually(() => reads.length === 1, 'the first part is being read')
+  const answerSecond = hold()
+  const second = readAndChange(middle, SIZE)
+  await eventually(() => reads.length === 2, 'the second part is being read')
+  answerFirst()
+  await Promise.all(first)
+  answerSecond()
+  await second
+  await blobs.close()
   reads.length = 0
-  const second = open()
-  await assertReads(second, 0, SIZE)
+  const after = open()
+  await assertReads(after, 0, SIZE)
   assert.deepEqual(reads, [])
-  await second.close()
-  assert.deepEqual(errors, [])
+  await after.close()
 })
 
 test('a torn, flipped or foreign piece is read from the source again', async (t) => {
