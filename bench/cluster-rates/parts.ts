@@ -28,9 +28,9 @@ const GETS_OBJECTS_MIN = 1_000_000
 /** The targets are those of a model of this size. */
 const OBJECTS_MIN = 150_000
 const CLIENTS = 6
-/** The model once more, in blobs of its own: from the second round of uploads. */
-const OTHER_PROJECT = 'again-1'
-const UPLOAD_ROUNDS_MIN = 2
+/** The model again, each time in blobs of its own: from the second round of uploads on. */
+const OTHER_PROJECTS = ['again-1', 'again-2']
+const UPLOAD_ROUNDS_MIN = 1 + OTHER_PROJECTS.length
 
 /** The same model to both storages, each time into a new project. */
 export async function uploads({ files, plain, model, rounds }: Setting): Promise<readonly Row[]> {
@@ -45,18 +45,20 @@ export async function uploads({ files, plain, model, rounds }: Setting): Promise
 
 /**
  * With a warm cache, a cold one, and none; the model is there, from `uploads`. Where the cache is cold, its server has
- * served another model before, so that its code has run, or nothing yet.
+ * served other models before, so that its code is as fast as that of the server over files; or nothing yet.
  */
 export async function downloads({ storage, files, plain, model, rounds }: Setting): Promise<readonly Row[]> {
   const warm = await storage.server([])
-  const other = ({ target }: MeasuredServer): Target => ({ ...target, projectId: OTHER_PROJECT })
-  await plan(other(plain), model.rootId)
+  const serveOthers = async ({ target }: MeasuredServer): Promise<void> => {
+    for (const projectId of OTHER_PROJECTS) await plan({ ...target, projectId }, model.rootId)
+  }
+  await serveOthers(plain)
   for (const { target } of [files, plain, warm]) await plan(target, model.rootId)
   const fetchFrom = (server: MeasuredServer): Promise<Cost> =>
     costOf([server.pid], () => fetchModel(server.target, model.rootId))
   const turns = await repeat(rounds, async () => {
     const [cold, fresh] = [await storage.server([]), await storage.server([])]
-    await plan(other(cold), model.rootId)
+    await serveOthers(cold)
     await openStorage(fresh.target)
     const costs: Cost[] = []
     for (const server of [files, warm, cold, fresh, plain]) costs.push(await fetchFrom(server))
