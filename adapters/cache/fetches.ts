@@ -79,6 +79,8 @@ export class Fetches {
     for (;;) {
       assembly.signal.throwIfAborted()
       const same = this.#runningOf(assembly.blob).find(({ from, to }) => from === wanted.from && to === wanted.to)
+      // The other fetch brings the piece of the seam.
+      if (same !== undefined && 'seam' in wanted.head) wanted.head.seam.isOver = true
       if (await (same === undefined ? this.#start(assembly, wanted).done : followed(same, assembly))) return
     }
   }
