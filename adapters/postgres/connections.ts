@@ -7,6 +7,10 @@ import { engineError, isRefusal } from './postgres-errors.ts'
 export interface PostgresPool {
   /** A connection that nobody else uses until it is released. */
   connect(): Promise<PostgresPoolClient>
+  /** Adds a listener, which receives each new connection before anyone has it. */
+  on(event: 'connect', listener: (client: PostgresPoolClient) => void): unknown
+  /** Removes a listener. */
+  removeListener(event: 'connect', listener: (client: PostgresPoolClient) => void): unknown
 }
 
 /** The part of a connection of `pg` that is used. Every `PoolClient` has it. */
@@ -48,11 +52,20 @@ export class Connections {
   readonly #turns: Semaphore
   readonly #checked = new WeakSet<PostgresPoolClient>()
   readonly #underWay = new Set<Promise<unknown>>()
+  /** What broke each connection. */
+  readonly #errors = new WeakMap<PostgresPoolClient, Error>()
+  /**
+   * Without a listener a connection that breaks ends the process. PostgreSQL can say in one breath that a new connection
+   * is ready and that it ends: whoever waits for it learns of both too late to listen.
+   */
+  readonly #listen = (client: PostgresPoolClient): void =>
+    void client.on('error', (error) => this.#errors.set(client, error))
 
   constructor(pool: PostgresPool, options: ConnectionsOptions) {
     this.#pool = pool
     this.#options = options
     this.#turns = new Semaphore(options.connectionsMax)
+    pool.on('connect', this.#listen)
   }
 
   /**
@@ -84,17 +97,17 @@ export class Connections {
   }
 
   /** Waits until every connection was given back. */
-  async idle(): Promise<void> {
+  async close(): Promise<void> {
     await Promise.allSettled(this.#underWay)
+    this.#pool.removeListener('connect', this.#listen)
   }
 
   async #onClient<T>(stop: AbortSignal, late: AbortSignal, work: (connection: Connection) => Promise<T>): Promise<T> {
     const client = await this.#connect(late)
     if (stop.aborted) client.release()
     stop.throwIfAborted()
-    // Without a listener a connection that breaks ends the process. Its statement rejects with the same error.
-    const onError = (): void => undefined
-    client.on('error', onError)
+    // A pool of the host may have made the connection before it was ours.
+    client.on('error', ignore)
     let isBroken = true
     try {
       const result = await orAborted(this.#checkedWork(client, work), late)
@@ -102,9 +115,9 @@ export class Connections {
       return result
     } catch (error) {
       isBroken = !isRefusal(error)
-      throw error
+      throw this.#errors.get(client) ?? error
     } finally {
-      client.removeListener('error', onError)
+      client.removeListener('error', ignore)
       client.release(isBroken)
     }
   }
@@ -132,6 +145,8 @@ export class Connections {
     return work(connection)
   }
 }
+
+function ignore(): void {}
 
 class ClientConnection implements Connection {
   readonly #client: PostgresPoolClient

@@ -89,7 +89,7 @@ async function openRecords(
   const opened = options.pool ? hostsPool(options.pool) : await ownPool(options, address)
   const connections = new Connections(opened.pool, { connectionsMax, callTimeoutMs, check: checkConnection })
   const closeAll = async (): Promise<void> => {
-    await connections.idle()
+    await connections.close()
     await opened.close()
   }
   try {

@@ -30,7 +30,8 @@ test('names of schemas that would need quotes are refused, and so are both ways 
   for (const schema of ['', 'A', 'a b', 'a"b', '1a', 'pg_temp', 'a'.repeat(64)])
     assert.throws(() => postgresRecords({ connectionString, schema }), RangeError)
   assert.throws(() => postgresRecords({}), /exactly one of connectionString and pool/)
-  const pool = { connect: () => Promise.reject(new Error('not asked for')) }
+  const [on, removeListener] = [() => undefined, () => undefined]
+  const pool = { connect: () => Promise.reject(new Error('not asked for')), on, removeListener }
   assert.throws(() => postgresRecords({ connectionString, pool }), /exactly one of connectionString and pool/)
 })
 
