@@ -116,7 +116,8 @@ export class CaseCluster {
 
   /** Asks every server for an object: whether each has this status, and says when to come again if it has to. */
   async answers(status: number): Promise<boolean> {
-    for (const { url } of this.#servers) {
+    for (const { url, assertRuns } of this.#servers) {
+      await assertRuns()
       // A connection that was idle may end in the moment in which it is used again.
       const answer = await fetch(`${url}/objects/north/nothing/single`).catch(() => undefined)
       if (answer === undefined) return false
@@ -183,8 +184,8 @@ export class CaseCluster {
       upkeepSpeed: UPKEEP_SPEED,
       isLazy: this.#isLazy,
     }
-    const { child, url } = await startCaseServer(options)
-    return { child, url, client: new Client(url, 'none') }
+    const started = await startCaseServer(options)
+    return { ...started, client: new Client(started.url, 'none') }
   }
 
   #end(): void {

@@ -10,6 +10,8 @@ const SERVER = fileURLToPath(new URL('./case-server.ts', import.meta.url))
 export interface CaseServerProcess {
   readonly child: ChildProcess
   readonly url: string
+  /** Throws if it ended by itself, with what it said at last. */
+  assertRuns(): Promise<void>
 }
 
 export async function startCaseServer(options: CaseServerOptions): Promise<CaseServerProcess> {
@@ -18,5 +20,8 @@ export async function startCaseServer(options: CaseServerOptions): Promise<CaseS
   const exit = once(child, 'exit').then(async () => Promise.reject(new Error(`a server ended: ${await said}`)))
   exit.catch(() => undefined)
   const [port] = (await Promise.race([once(child, 'message'), exit])) as [number]
-  return { child, url: `http://127.0.0.1:${port}` }
+  const assertRuns = async (): Promise<void> => {
+    if (child.exitCode !== null) await exit
+  }
+  return { child, url: `http://127.0.0.1:${port}`, assertRuns }
 }
