@@ -57,7 +57,7 @@ test(`backups of a server that is written to and dies are whole, and its last on
     for (const id of models.pinIds())
       if (before.has(id)) assert.ok(copy.has(id), `the pin ${id} was there before the backup, and is not in it`)
   }
-  assert.ok(archivesMade > BACKUPS / 2, `${BACKUPS} backups added ${archivesMade} archives`)
+  assert.ok(archivesMade >= BACKUPS / 2, `${BACKUPS} backups added ${archivesMade} archives`)
   await backupServer(source, backup)
   await server.kill()
   rmSync(data, { recursive: true })
