@@ -1,5 +1,5 @@
 import type { BlobInfo, BlobStore, CallOptions, PutOptions, ReadOptions } from '../../src/storage/backend.ts'
-import { BLOB_READ_BYTES_MAX } from '../../src/storage/backend.ts'
+
 import { CLUSTER_FOLDER } from '../../src/storage/cluster-id.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
 import type { CacheFolder } from './cache-folder.ts'
@@ -54,8 +54,7 @@ export class CachedBlobs implements BlobDriver {
     const { start, end, signal } = assembly
     let missing: { readonly from: number; readonly prefix: Uint8Array } | undefined
     const fetchTo = async (to: number): Promise<void> => {
-      if (missing !== undefined)
-        await this.#fetches.fill(assembly, missing.from, missing.prefix, to, BLOB_READ_BYTES_MAX)
+      if (missing !== undefined) await this.#fetches.fill(assembly, missing.from, missing.prefix, to)
       missing = undefined
     }
     for (let at = start; at < end; at = pieceEnd(at)) {

@@ -1,5 +1,5 @@
 import { orAborted } from '../../src/async/abort.ts'
-import type { BlobStore } from '../../src/storage/backend.ts'
+import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../src/storage/backend.ts'
 import type { CacheFolder } from './cache-folder.ts'
 import { pieceEnd, pieceNumber, pieceStart } from './piece-file.ts'
 import type { CachedBlob } from './pieces.ts'
@@ -59,15 +59,14 @@ export class Fetches {
 
   /**
    * Fills the part of the target up to byte `to`. Reads from the end of `prefix`, which is the beginning of the piece of
-   * byte `from`; or from byte `from` if a fetch under way brings what precedes it in the piece. One call of the source has
-   * at most `bytesMax`.
+   * byte `from`; or from byte `from` if a fetch under way brings what precedes it in the piece.
    */
-  async fill(assembly: Assembly, from: number, prefix: Uint8Array, to: number, bytesMax: number): Promise<void> {
+  async fill(assembly: Assembly, from: number, prefix: Uint8Array, to: number): Promise<void> {
     const first = pieceStart(from)
     const seam = prefix.length > 0 || from === first ? undefined : this.#seamAt(assembly.blob, from)
     let head: Head = seam === undefined ? { prefix } : { seam }
     for (let at = seam === undefined ? first + prefix.length : from; at < to;) {
-      const until = Math.min(to, pieceStart(at) + bytesMax)
+      const until = Math.min(to, pieceStart(at) + BLOB_READ_BYTES_MAX)
       await this.#fetch(assembly, { from: at, to: until, head })
       head = NO_HEAD
       at = until

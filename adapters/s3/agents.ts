@@ -6,8 +6,8 @@ import type { OnReadOpts, Socket } from 'node:net'
 const READ_BYTES = 65_536
 
 /**
- * Keeps connections. Each socket reads into the same memory again and again: Node would allocate 64 KB for each read,
- * which costs more than everything else that a download does with its bytes.
+ * Keeps connections. Each socket reads into the same memory again and again. By default Node allocates 64 KB for each
+ * read, which V8 then has to collect.
  */
 export function agentFor(protocol: string, options: AgentOptions): HttpAgent {
   return protocol === 'https:' ? new TlsAgent(options) : new PlainAgent(options)

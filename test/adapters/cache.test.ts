@@ -70,6 +70,14 @@ async function assertReads(blobs: BlobStore, start: number, end: number): Promis
   assert.ok(content.subarray(start, end).equals(await blobs.read(NAME, start, end)), `bytes ${start} to ${end}`)
 }
 
+/** A cache as after a start has everything: nothing is read from the source. */
+async function assertKept(blobs: BlobStore, reads: string[]): Promise<void> {
+  reads.length = 0
+  await assertReads(blobs, 0, SIZE)
+  assert.deepEqual(reads, [])
+  await blobs.close()
+}
+
 function pieceFiles(path: string): string[] {
   return readdirSync(path, { recursive: true, encoding: 'utf8' })
     .filter((name) => /-\d+$/.test(name))
@@ -152,11 +160,7 @@ for (const [name, order] of Object.entries(ORDERS))
       NEIGHBOURS.slice(1).map((end, at) => `${NEIGHBOURS[at]}-${end}`),
     )
     await first.close()
-    reads.length = 0
-    const second = open()
-    await assertReads(second, 0, SIZE)
-    assert.deepEqual(reads, [])
-    await second.close()
+    await assertKept(open(), reads)
     assert.deepEqual(errors, [])
   })
 
@@ -181,11 +185,7 @@ test('what a caller does with its memory after a read does not reach the cache, 
   answerSecond()
   await second
   await blobs.close()
-  reads.length = 0
-  const after = open()
-  await assertReads(after, 0, SIZE)
-  assert.deepEqual(reads, [])
-  await after.close()
+  await assertKept(open(), reads)
 })
 
 test('a torn, flipped or foreign piece is read from the source again', async (t) => {
@@ -209,11 +209,8 @@ test('a torn, flipped or foreign piece is read from the source again', async (t)
   assert.ok(reads.length >= 1 && reads.length <= 4, reads.join())
   await second.close()
   assert.ok(!existsSync(`${others[0]}.tmp`), 'what a kill left is removed')
-  reads.length = 0
-  const third = open()
-  await assertReads(third, 0, SIZE)
-  assert.deepEqual(reads, [], 'the damaged pieces were replaced')
-  await third.close()
+  // The damaged pieces were replaced.
+  await assertKept(open(), reads)
   assert.deepEqual(errors, [])
 })
 
