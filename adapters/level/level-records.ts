@@ -13,6 +13,7 @@ import { passErrno } from '../common/errno.ts'
 import { QuickReads } from '../common/quick-reads.ts'
 import type { LevelDatabase } from './database.ts'
 import type { LevelWriter, WriteView } from './level-writer.ts'
+import { readMany } from './read-many.ts'
 
 /**
  * One step of a long call: the entries that a thread of the pool reads, or a batch writes, without a pause for others.
@@ -53,7 +54,7 @@ export class LevelRecords implements RecordDriver {
     const values: (Uint8Array | undefined)[] = []
     for (let from = 0; from < keys.length; from += STEP_ENTRIES) {
       signal?.throwIfAborted()
-      values.push(...(await passErrno(this.#database.getMany(keys.slice(from, from + STEP_ENTRIES)))))
+      values.push(...(await readMany(this.#database, keys.slice(from, from + STEP_ENTRIES))))
     }
     signal?.throwIfAborted()
     return values

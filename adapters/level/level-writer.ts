@@ -1,6 +1,7 @@
-import { isTooManyFiles, passErrno, withErrno } from '../common/errno.ts'
+import { isTooManyFiles, withErrno } from '../common/errno.ts'
 import type { WriteGuard } from '../common/write-guard.ts'
 import type { LevelDatabase, OpenDatabase } from './database.ts'
+import { readMany } from './read-many.ts'
 import type { RecordedLengths } from './recorded-lengths.ts'
 import type { Semaphore } from '../../src/async/semaphore.ts'
 
@@ -120,7 +121,7 @@ export class LevelWriter {
   async #read(group: readonly QueuedJob[]): Promise<Map<string, Uint8Array | undefined>> {
     const keys = new Map<string, Uint8Array>()
     for (const { job } of group) for (const key of job.reads) keys.set(textOf(key), key)
-    const values = keys.size > 0 ? await passErrno(this.#database.getMany([...keys.values()])) : []
+    const values = keys.size > 0 ? await readMany(this.#database, [...keys.values()]) : []
     return new Map([...keys.keys()].map((text, at) => [text, values[at]]))
   }
 
