@@ -5,6 +5,7 @@ import type { Bound } from './bounds/bound.ts'
 import { gzippedArray } from './bounds/array.ts'
 import { delta } from './bounds/delta.ts'
 import { clients, restart } from './bounds/downloads.ts'
+import { unplanned } from './bounds/unplanned.ts'
 import { blockUploads, gzippedUploads } from './bounds/uploads.ts'
 import { PROFILES, type ProfileName } from './model/profiles.ts'
 import { countOf, orUsage, readOptions } from './options.ts'
@@ -20,6 +21,7 @@ const ROWS: Readonly<Record<string, Bound>> = {
   blocks: blockUploads,
   array: gzippedArray,
   delta,
+  unplanned,
   restart,
   clients,
 }

@@ -1,17 +1,15 @@
 import { execFile } from 'node:child_process'
-import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { gzipSync } from 'node:zlib'
 import { download } from './download.ts'
 import { MB, printRows, round, type Row } from './measure.ts'
 import { building } from './model/building.ts'
 import { countOf, orUsage, readOptions } from './options.ts'
 import { build, exitOnSignals, issueToken, peakResidentBytes, startServer } from './server.ts'
 import type { RunningServer } from './server-process.ts'
-import { postBatch, type Target, type UploadReport, uploadModel } from './upload.ts'
+import { type Target, uploadAnotherRoot, type UploadReport, uploadModel } from './upload.ts'
 
 /*
  * `npm run soak -- million`: a model of a million objects, uploaded and downloaded whole. Fails when a bound on memory or on the time to the first byte does not hold.
@@ -69,18 +67,6 @@ async function withServer<T>(use: (server: RunningServer, target: Target) => Pro
   } finally {
     await server.stop()
   }
-}
-
-/** A root that has not been requested, over the same levels, so that its first download comes before any plan. */
-async function uploadAnotherRoot(target: Target, rootId: string): Promise<string> {
-  const response = await fetch(`${graphUrl(target, rootId)}/single`, {
-    headers: { Authorization: `Bearer ${target.token}` },
-  })
-  const { id: _, ...fields } = (await response.json()) as Record<string, unknown>
-  const text = JSON.stringify({ ...fields, name: 'The same building under another root' })
-  const id = createHash('sha256').update(text).digest('hex').slice(0, 32)
-  await postBatch(target, gzipSync(`[{"id":"${id}",${text.slice(1)}]`))
-  return id
 }
 
 async function downloadRow(name: string, target: Target, rootId: string, firstByteMsMax: number): Promise<Row> {

@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { BLOCKS_MEDIA_TYPE } from '../src/blocks/ready-blocks.ts'
@@ -61,6 +62,31 @@ export async function uploadModel(
   }
   await Promise.all(Array.from({ length: concurrency }, sendOne))
   return report
+}
+
+/**
+ * Uploads a root that was never requested, over the children of this one, and returns its id. Beside it comes an object
+ * that nothing refers to: no plan is made in advance for an upload with two roots.
+ */
+export async function uploadAnotherRoot(target: Target, rootId: string): Promise<string> {
+  const answer = await fetch(`${target.url}/objects/${target.projectId}/${rootId}/single`, {
+    headers: authorization(target),
+  })
+  const { id: _, ...fields } = JSON.parse(await answered(answer)) as Record<string, unknown>
+  const name = randomBytes(8).toString('hex')
+  const [root, note] = [
+    { ...fields, anotherRoot: name },
+    { speckle_type: 'Objects.Other.Note', value: name },
+  ].map(withId)
+  await postBatch(target, await compress(jsonArray([root, note])))
+  return root.id
+}
+
+/** The object with an id that is made of its text. */
+function withId(fields: object): ModelObject {
+  const text = JSON.stringify(fields)
+  const id = createHash('sha256').update(text).digest('hex').slice(0, 32)
+  return { id, json: `{"id":"${id}",${text.slice(1)}` }
 }
 
 /** One upload request with one gzipped file part. Throws unless the answer is 200. */

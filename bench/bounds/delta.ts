@@ -2,10 +2,11 @@ import { join } from 'node:path'
 import { download } from '../download.ts'
 import { repeat } from '../measure.ts'
 import { building } from '../model/building.ts'
-import { issueToken, startServer } from '../server.ts'
+import { issueToken } from '../server.ts'
 import { uploadModel } from '../upload.ts'
 import { type Bound, printFigure } from './bound.ts'
 import { secondsDuring } from './processor-time.ts'
+import { whileServing } from './serving.ts'
 
 const OBJECTS = 100_000
 const CHANGED = 0.05
@@ -18,7 +19,7 @@ const CHANGED = 0.05
 export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder }) => {
   const data = join(folder, 'data')
   const versions = [{}, { revision: 1, changed: CHANGED }].map((change) => ({ objects, profile, ...change }))
-  const { token, older, newer } = await whileServing(data, async (url) => {
+  const { token, older, newer } = await whileServing(data, async ({ url }) => {
     const target = { url, token: await issueToken(data, '*'), projectId: 'delta' }
     const first = await uploadModel(target, building(versions[0]))
     const second = await uploadModel(target, building(versions[1]), { skipHeld: true })
@@ -28,13 +29,13 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
   const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
   /** Each in a process that has sent other objects of the model before. */
   const fresh = (work: (url: string) => Promise<unknown>): Promise<number> =>
-    whileServing(data, async (url, pid) => {
+    whileServing(data, async ({ url, pid }) => {
       await download(`${url}/objects/delta/${older}`, headers)
       const { main, others } = await secondsDuring(pid, () => work(url))
       return main + others
     })
   const times = await repeat(rounds, async () => {
-    const digest = await whileServing(data, (url) => digestOf(`${url}/objects/delta/${older}`, headers))
+    const digest = await whileServing(data, ({ url }) => digestOf(`${url}/objects/delta/${older}`, headers))
     const since = `/objects/delta/${newer}?have=${older}@${digest}`
     return {
       delta: await fresh((url) => download(`${url}${since}&delta`, headers)),
@@ -58,15 +59,6 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
     's',
     times.map(({ olderTexts }) => olderTexts),
   )
-}
-
-async function whileServing<T>(data: string, use: (url: string, pid: number) => Promise<T>): Promise<T> {
-  const server = await startServer(data, ['--port', '0', '--compact-every', '0'])
-  try {
-    return await use(server.url, server.pid)
-  } finally {
-    await server.stop()
-  }
 }
 
 /** The objects of the first version that the second one lacks. */

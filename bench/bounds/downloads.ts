@@ -4,11 +4,12 @@ import { crc32 } from 'node:zlib'
 import { download, downloadToFile } from '../download.ts'
 import { repeat } from '../measure.ts'
 import { building } from '../model/building.ts'
-import { issueToken, startServer } from '../server.ts'
+import { issueToken } from '../server.ts'
 import type { RunningServer } from '../server-process.ts'
 import { uploadModel } from '../upload.ts'
 import { type Bound, type BoundOptions, printFigure } from './bound.ts'
 import { secondsDuring } from './processor-time.ts'
+import { whileServing } from './serving.ts'
 
 const OBJECTS = 100_000
 const CLIENTS = 32
@@ -100,15 +101,6 @@ async function plannedModel({ profile, objects = OBJECTS, folder }: BoundOptions
     await fetch(urlOf(server, planned), { method: 'HEAD', headers })
     return planned
   })
-}
-
-async function whileServing<T>(data: string, use: (server: RunningServer) => Promise<T>): Promise<T> {
-  const server = await startServer(data, ['--port', '0', '--compact-every', '0'])
-  try {
-    return await use(server)
-  } finally {
-    await server.stop()
-  }
 }
 
 function urlOf({ url }: RunningServer, { projectId, rootId }: Planned): string {

@@ -72,16 +72,27 @@ export class IdSet {
     return this
   }
 
-  /** The number of the id, new or not; it is new exactly when `size` grew. */
-  add(source: Uint8Array, start: number = 0, end: number = source.length): number {
-    return this.#add(this.#hashOf(source, start, end), source, start, end)
+  /**
+   * The number of the id, new or not; it is new exactly when `size` grew. `hash` is that of the id under the key of the
+   * set, for who has it already.
+   */
+  add(
+    source: Uint8Array,
+    start: number = 0,
+    end: number = source.length,
+    hash: number = hashBytes(source, start, end, this.#key),
+  ): number {
+    const slot = this.#slotOf(hash, source, start, end)
+    const held = this.#slots[slot]
+    if (held !== EMPTY) return held - 1
+    return this.#append(slot, hash, source, start, end)
   }
 
   /** As `add`, with id `index` of another set. */
   addFrom(other: IdSet, index: number): number {
     const start = index === 0 ? 0 : other.#ends[index - 1]
-    const hash = other.#key === this.#key ? other.#hashes[index] : this.#hashOf(other.#bytes, start, other.#ends[index])
-    return this.#add(hash, other.#bytes, start, other.#ends[index])
+    const hash = other.#key === this.#key ? other.#hashes[index] : undefined
+    return this.add(other.#bytes, start, other.#ends[index], hash)
   }
 
   /** The number of the id, or -1. */
@@ -115,22 +126,12 @@ export class IdSet {
   }
 
   /**
-   * The bytes of all ids and where each of them ends, as views: for who looks at very many, since a view of each costs
-   * more than its bytes.
+   * The bytes of all ids, where each of them ends, and its hash under the key of the set, as views: for who looks at very
+   * many, since a view of each costs more than its bytes.
    */
-  table(): { readonly bytes: Uint8Array; readonly ends: Uint32Array } {
-    return { bytes: this.#bytes.subarray(0, this.idBytes), ends: this.#ends.subarray(0, this.#size) }
-  }
-
-  #hashOf(source: Uint8Array, start: number, end: number): number {
-    return hashBytes(source, start, end, this.#key)
-  }
-
-  #add(hash: number, source: Uint8Array, start: number, end: number): number {
-    const slot = this.#slotOf(hash, source, start, end)
-    const held = this.#slots[slot]
-    if (held !== EMPTY) return held - 1
-    return this.#append(slot, hash, source, start, end)
+  table(): { readonly bytes: Uint8Array; readonly ends: Uint32Array; readonly hashes: Uint32Array } {
+    const [ends, hashes] = [this.#ends, this.#hashes].map((numbers) => numbers.subarray(0, this.#size))
+    return { bytes: this.#bytes.subarray(0, this.idBytes), ends, hashes }
   }
 
   #slotOf(hash: number, source: Uint8Array, start: number, end: number): number {
@@ -183,7 +184,8 @@ export class IdSet {
 
 /** A power of two, with room for so many ids under the load factor. */
 function slotsFor(capacity: number): number {
-  return 2 ** Math.ceil(Math.log2(Math.max(CAPACITY_MIN, capacity / LOAD_FACTOR)))
+  const slots = Math.ceil(Math.max(CAPACITY_MIN, capacity / LOAD_FACTOR))
+  return (1 << (32 - Math.clz32(slots - 1))) >>> 0
 }
 
 function trimmed<T extends Uint8Array | Uint32Array>(array: T, length: number): T {

@@ -7,6 +7,7 @@ import { StowageError } from '../../src/errors.ts'
 import { Bitmap } from '../../src/store/bytes/bitmap.ts'
 import { ByteCache } from '../../src/memory/byte-cache.ts'
 import type { CommittedPack } from '../../src/store/records/committed-pack.ts'
+import { hashBytes } from '../../src/object/id-set.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { ByteTable } from '../../src/store/pack/pack-format.ts'
 import { readAhead } from '../../src/store/bytes/read-ahead.ts'
@@ -126,6 +127,11 @@ class FreeMemory {
   }
 }
 
+const hashOf = (id: string): number => {
+  const bytes = Buffer.from(id)
+  return hashBytes(bytes, 0, bytes.length, REAL_ENVIRONMENT.hashKey)
+}
+
 test('an index omits packs without memory, and is empty once dropped', async () => {
   const memory = new FreeMemory(300_000)
   const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, memory)
@@ -135,7 +141,7 @@ test('an index omits packs without memory, and is empty once dropped', async () 
   assert.deepEqual(await Promise.all(['one', 'two', 'three'].map(add)), [true, true, false])
   const find = (id: string): string | undefined => {
     let found: string | undefined
-    index.find(Buffer.from(id), 0, id.length, (pack, ordinal) => (found = `${pack} ${ordinal}`))
+    index.find(hashOf(id), Buffer.from(id), 0, id.length, (pack, ordinal) => (found = `${pack} ${ordinal}`))
     return found
   }
   assert.deepEqual(['one 0', 'two 3999', 'three 7'].map(find), ['one 0', 'two 3999', undefined])
@@ -164,6 +170,7 @@ test('an index finds each id only in the pack that owns it', async () => {
   const find = (id: string): string => {
     let place = 'nowhere'
     const isFound = index.find(
+      hashOf(id),
       Buffer.from(id),
       0,
       Buffer.byteLength(id),

@@ -1,11 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
 import type { Report } from '../../load/job.ts'
 import type { Bench } from '../bench.ts'
 import type { Dataset } from '../dataset.ts'
 import { type Family, needsRestart } from '../family.ts'
+import { uploadAnotherRoot } from '../../upload.ts'
 import { observe } from '../observe.ts'
 import { type Aim, figure, ratioTo, type RowPlan } from '../row.ts'
 import { nginxRate, untilPlanned } from './graphs.ts'
@@ -28,7 +25,8 @@ export function firstDownload(bench: Bench, dataset: Dataset, projectId: string)
     headline: 'firstByteMs',
     aims: firstByteAims(objects),
     round: async () => {
-      const rootId = await uploadAnotherRoot(bench, projectId, dataset)
+      const { origin, prefix, token } = bench.server
+      const rootId = await uploadAnotherRoot({ url: `${origin}${prefix}`, token, projectId }, dataset.first.rootId)
       const run = async (): Promise<Report> =>
         await bench.run({ connections: 1, exchanges: [bench.graph(projectId, rootId)] })
       return { figures: await observe(bench, run, { jsonBytes, objects }) }
@@ -68,25 +66,4 @@ function firstByteAims(objects: number): readonly Aim[] {
   const limit = objects === OBJECTS_OF_AIM ? 150 : objects === LARGE_OBJECTS ? 600 : undefined
   if (limit === undefined) return []
   return [{ aim: `first byte within ${limit} ms`, of: figure('firstByteMs'), atMost: limit, isAbsolute: true }]
-}
-
-/** A root that was never requested, over the same objects. A pack with two roots has no plan made in advance. */
-async function uploadAnotherRoot(bench: Bench, projectId: string, dataset: Dataset): Promise<string> {
-  const { path } = bench.single(projectId, dataset.first.rootId)
-  const answer = await fetch(`${bench.server.origin}${path}`, { headers: bench.authorization })
-  const { id: _, ...fields } = (await answer.json()) as Record<string, unknown>
-  const run = randomBytes(8).toString('hex')
-  const objects = [
-    { ...fields, anotherRoot: run },
-    { speckle_type: 'Objects.Other.Note', value: run },
-  ].map((object) => JSON.stringify(object))
-  const ids = objects.map((text) => createHash('sha256').update(text).digest('hex').slice(0, 32))
-  const uploadFile = join(bench.scratch, `root-${run}.json.gz`)
-  await writeFile(
-    uploadFile,
-    gzipSync(`[${objects.map((text, at) => `{"id":"${ids[at]}",${text.slice(1)}`).join(',')}]`),
-  )
-  const upload = { method: 'POST', path: `${bench.server.prefix}/objects/${projectId}`, headers: bench.authorization }
-  await bench.run({ connections: 1, exchanges: [{ ...upload, method: 'POST', uploadFile }] })
-  return ids[0]
 }

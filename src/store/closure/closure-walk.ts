@@ -3,12 +3,12 @@ import { IdSet } from '../../object/id-set.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
 import { ContentDigest } from '../../object/content-digest.ts'
-import { LocationIndex } from './location-index.ts'
+import { FoundPlaces, rowOf, tableOf } from './found-places.ts'
+import { SOUGHT_AT_ONCE } from './location-index.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
-import { PlacesInDoubt } from './places-in-doubt.ts'
 import { neededBytes, UnresolvedIds } from './unresolved-ids.ts'
 import { areMostlySure, UnsureIds } from './unsure-ids.ts'
 import { type Place, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
@@ -16,7 +16,7 @@ import type { WalkMemory } from './walk-memory.ts'
 import { loadedAtOnce, WalkTables } from './walk-tables.ts'
 
 /** Steps between two looks at the clock: the first touch of fresh memory costs far more than a look. */
-const SLICE_CHECK_STEPS = 512
+const SLICE_CHECK_STEPS = SOUGHT_AT_ONCE
 /** A project of more packs is not indexed as a whole. */
 const PACKS_INDEXED_MAX = 64
 
@@ -32,8 +32,7 @@ export class ClosureWalk {
   readonly #memory: WalkMemory
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
-  readonly #index: LocationIndex<WalkedPack>
-  readonly #inDoubt: PlacesInDoubt<WalkedPack>
+  readonly #places: FoundPlaces
   readonly #missing: IdSet
   #absentClaims: IdSet
   /** Condemned objects of indexed packs: the index lacks them. */
@@ -56,9 +55,8 @@ export class ClosureWalk {
     this.#memory = context.memory
     this.#tables = new WalkTables(parts.catalog)
     this.#yielder = new Yielder(parts.environment)
-    this.#index = new LocationIndex(hashKey, context.memory)
-    context.memory.dropIndex = () => this.#index.drop()
-    this.#inDoubt = new PlacesInDoubt(hashKey)
+    this.#places = new FoundPlaces(hashKey, context.memory, (walked, ordinal) => this.#reach(walked, ordinal))
+    context.memory.dropIndex = () => this.#places.index.drop()
     this.#missing = new IdSet(undefined, undefined, hashKey)
     this.#absentClaims = new IdSet(undefined, undefined, hashKey)
     this.#unsure = new UnsureIds(hashKey)
@@ -111,7 +109,7 @@ export class ClosureWalk {
   }
 
   #reachFound(walked: WalkedPack, ordinal: number, id: Uint8Array): void {
-    if (walked.pack.record.owned?.has(ordinal) !== true) this.#inDoubt.add(id, walked, ordinal)
+    if (walked.pack.record.owned?.has(ordinal) !== true) this.#places.inDoubt.add(id, walked, ordinal)
     this.#reach(walked, ordinal)
   }
 
@@ -126,11 +124,13 @@ export class ClosureWalk {
     while (walked.open.length > 0) {
       const ordinal = walked.open.pop()
       this.#contents.add(tables.lineBytes[ordinal], tables.textCrc32[ordinal])
-      for (const rows of [tables.references, tables.claims]) {
+      // An iterator for each object would be most of the garbage of a walk.
+      for (let kind = 0; kind < 2; kind++) {
+        const rows = kind === 0 ? tables.references : tables.claims
         const end = rows.ends[ordinal]
         for (let start = ordinal === 0 ? 0 : rows.ends[ordinal - 1]; start < end; start += SLICE_CHECK_STEPS) {
-          this.#followAll(walked, tables, rows, start, Math.min(end, start + SLICE_CHECK_STEPS))
-          while (this.#unresolved.neededBytes > this.#memory.unresolvedBytesMax) await this.#resolve()
+          if (this.#followAll(walked, tables, rows, start, Math.min(end, start + SLICE_CHECK_STEPS)))
+            while (this.#unresolved.neededBytes > this.#memory.unresolvedBytesMax) await this.#resolve()
           if (this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
         }
       }
@@ -156,36 +156,36 @@ export class ClosureWalk {
     this.#unresolved.reserve(room.count, room.idBytes)
   }
 
-  #followAll(walked: WalkedPack, tables: PackTables, rows: Rows, start: number, end: number): void {
+  /** Whether some of these targets are unresolved. */
+  #followAll(walked: WalkedPack, tables: PackTables, rows: Rows, start: number, end: number): boolean {
     const isReference = rows === tables.references
     const met = (isReference ? walked.referred : walked.claimed) as Bitmap
-    for (let i = start; i < end; i++)
-      if (met.add(rows.targets[i])) this.#follow(walked, tables, rows.targets[i], isReference)
-    this.#steps += end - start + 1
-  }
-
-  #follow(walked: WalkedPack, tables: PackTables, target: number, isReference: boolean): void {
-    const isInternal = target < tables.objects
-    const isOwned = isInternal && walked.pack.record.owned?.has(target) === true
+    const { sequence, record } = walked.pack
     // Other packs may have had objects of a pack that came since, or of any while some are in doubt.
-    const isHere = isOwned && this.#inDoubt.size === 0 && walked.pack.sequence < this.#project.sequence
-    if (isHere) {
-      if (walked.visited.add(target)) walked.open.push(target)
-      return
+    const owned = this.#places.inDoubt.size === 0 && sequence < this.#project.sequence ? record.owned : undefined
+    let sought = 0
+    for (let i = start; i < end; i++) {
+      const target = rows.targets[i]
+      if (!met.add(target)) continue
+      if (target >= tables.objects || owned?.has(target) !== true) this.#places.targets[sought++] = target
+      else if (walked.visited.add(target)) walked.open.push(target)
     }
-    const { bytes, ends } = isInternal ? tables.ids : tables.externals
-    const row = isInternal ? target : target - tables.objects
-    const start = row === 0 ? 0 : ends[row - 1]
-    if (this.#find(bytes, start, ends[row])) return
-    if (isOwned) this.#reach(walked, target)
-    else this.#unresolved.add(bytes, start, ends[row], isReference)
+    this.#steps += end - start + 1
+    return sought > 0 && this.#seek(walked, tables, sought, isReference)
   }
 
-  #find(source: Uint8Array, start: number, end: number): boolean {
-    return this.#inDoubt.find(source, start, end, this.#found) || this.#index.find(source, start, end, this.#found)
+  /** Reaches these targets in whatever pack, or leaves them unresolved. Whether it left any. */
+  #seek(walked: WalkedPack, tables: PackTables, sought: number, isReference: boolean): boolean {
+    const { targets, hashes } = this.#places
+    const left = this.#places.seek(tables, sought)
+    for (let i = 0; i < left; i++) {
+      const { bytes, ends } = tableOf(tables, targets[i])
+      const row = rowOf(tables, targets[i])
+      if (targets[i] < tables.objects && walked.pack.record.owned?.has(row) === true) this.#reach(walked, row)
+      else this.#unresolved.add(hashes[i], bytes, row === 0 ? 0 : ends[row - 1], ends[row], isReference)
+    }
+    return left > 0
   }
-
-  readonly #found = (walked: WalkedPack, ordinal: number): void => this.#reach(walked, ordinal)
 
   /**
    * Asks the records for some of the unresolved ids, spread over all of them, loads their packs, and looks for the
@@ -204,11 +204,11 @@ export class ClosureWalk {
       await this.#askSome(unresolved, asked)
       this.#asked *= 2
     }
-    const { bytes, ends } = ids.table()
+    const table = ids.table()
     for (let i = 0; i < ids.size && asked.count < ids.size; i++) {
       if (asked.has(i)) continue
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      if (!this.#find(bytes, i === 0 ? 0 : ends[i - 1], ends[i])) this.#unresolved.addFrom(unresolved, i)
+      if (!this.#places.findNext(table, i)) this.#unresolved.addFrom(unresolved, i)
     }
     // Where the packs of some tell little about the others, for want of an index, the next round asks for more.
     if (this.#unresolved.ids.size <= ids.size / 2) this.#asked = LOOKUP_KEYS
@@ -234,7 +234,7 @@ export class ClosureWalk {
       await this.#unsure.addOf(walked.pack, this.#parts.catalog, this.#yielder)
     }
     await this.#breathe()
-    return this.#index.packs > 0
+    return this.#places.index.packs > 0
   }
 
   /**
@@ -243,18 +243,17 @@ export class ClosureWalk {
    */
   async #settle(unresolved: UnresolvedIds): Promise<boolean> {
     const { ids } = unresolved
-    const { packs } = this.#index
-    const { bytes, ends } = ids.table()
+    const { packs } = this.#places.index
+    const table = ids.table()
     const isAbsent = Bitmap.empty(ids.size)
     const unsure: number[] = []
     for (let i = 0; i < ids.size; i++) {
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      const start = i === 0 ? 0 : ends[i - 1]
-      if (this.#find(bytes, start, ends[i])) continue
-      if (this.#unsure.has(bytes, start, ends[i])) unsure.push(i)
+      if (this.#places.findNext(table, i)) continue
+      if (this.#unsure.has(table.bytes, i === 0 ? 0 : table.ends[i - 1], table.ends[i])) unsure.push(i)
       else isAbsent.add(i)
     }
-    if (this.#index.packs < packs || unsure.length === ids.size) return false
+    if (this.#places.index.packs < packs || unsure.length === ids.size) return false
     if (isAbsent.count === ids.size && unresolved.referred === 0 && this.#absentClaims.size === 0) {
       // The usual case of very many: the set itself becomes that of the absent claims.
       this.#absentClaims = ids
@@ -329,14 +328,14 @@ export class ClosureWalk {
       this.#walked.push(walked)
       this.#walkedBySequence.set(sequence, walked)
       const { owned } = pack.record
-      if (owned !== undefined) walked.isIndexed = await this.#index.add(walked, ids, owned, this.#yielder)
+      if (owned !== undefined) walked.isIndexed = await this.#places.index.add(walked, ids, owned, this.#yielder)
       return walked
     })
   }
 
   /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
-    const sets = [this.#unresolved, this.#missing, this.#absentClaims, this.#inDoubt, this.#unsure]
+    const sets = [this.#unresolved, this.#missing, this.#absentClaims, this.#places.inDoubt, this.#unsure]
     const idsBytes = sets.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
     return this.#memory.setTables(idsBytes + this.#packsBytes + besideBytes)
   }

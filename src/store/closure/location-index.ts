@@ -9,8 +9,8 @@ const LOAD_FACTOR = 0.6
 const SLOTS_AT_FIRST = 4_096
 /** A slot has a hash and a number. */
 const SLOT_BYTES = 8
-/** Slots or ids that are looked at between two looks at the clock. */
-const STRETCH = 512
+/** Ids that are looked for, or added, together. */
+export const SOUGHT_AT_ONCE = 512
 const FREE = 0
 
 /** The source of an index's memory: without it packs are left out. */
@@ -29,12 +29,15 @@ export class LocationIndex<P> {
   readonly #key: HashKey
   readonly #memory: IndexMemory
   readonly #packs: { readonly pack: P; readonly firstNumber: number; readonly ids: PackedIds }[] = []
-  #hashes = new Uint32Array(SLOTS_AT_FIRST)
-  /** One more than the object's number. */
-  #numbers = new Uint32Array(SLOTS_AT_FIRST)
+  /** For each slot a hash and one more than the object's number, side by side: a processor loads both at once. */
+  #slots = new Uint32Array(2 * SLOTS_AT_FIRST)
   #objects = 0
   #used = 0
   #isDropped = false
+  /** Written only, so that no compiler leaves out the loads of `touch`. */
+  readonly #touched = new Uint32Array(1)
+  /** Hashes of the ids that are added next. */
+  readonly #added = new Uint32Array(SOUGHT_AT_ONCE)
   /** Packs are added one after the other. */
   #adding: Promise<unknown> = Promise.resolve()
 
@@ -62,17 +65,37 @@ export class LocationIndex<P> {
   drop(): void {
     this.#isDropped = true
     this.#packs.length = 0
-    this.#hashes = new Uint32Array(1)
-    this.#numbers = new Uint32Array(1)
+    this.#slots = new Uint32Array(2)
   }
 
-  /** Calls `found` with the place of the id, if it is here: which pack, and the ordinal in it. */
-  find(source: Uint8Array, start: number, end: number, found: (pack: P, ordinal: number) => void): boolean {
-    const mask = this.#hashes.length - 1
-    const hash = hashBytes(source, start, end, this.#key)
-    for (let slot = hash & mask; this.#numbers[slot] !== FREE; slot = (slot + 1) & mask) {
-      if (this.#hashes[slot] !== hash) continue
-      const number = this.#numbers[slot] - 1
+  /**
+   * Loads what `find` reads first for the ids with these hashes, `SOUGHT_AT_ONCE` of them at most: each lies elsewhere in
+   * memory, and a processor waits for several places at once only as long as none decides what it does next.
+   */
+  touch(hashes: Uint32Array, first: number, end: number = hashes.length): void {
+    const slots = this.#slots
+    const mask = slots.length - 2
+    let touched = 0
+    for (let i = first; i < Math.min(end, first + SOUGHT_AT_ONCE); i++) touched |= slots[(hashes[i] << 1) & mask]
+    this.#touched[0] = touched
+  }
+
+  /**
+   * Calls `found` with the place of the id, if it is here: which pack, and the ordinal in it. `hash` is that of the id
+   * under the key of the index.
+   */
+  find(
+    hash: number,
+    source: Uint8Array,
+    start: number,
+    end: number,
+    found: (pack: P, ordinal: number) => void,
+  ): boolean {
+    const slots = this.#slots
+    const mask = slots.length - 2
+    for (let at = (hash << 1) & mask; slots[at + 1] !== FREE; at = (at + 2) & mask) {
+      if (slots[at] !== hash) continue
+      const number = slots[at + 1] - 1
       const { pack, firstNumber, ids } = this.#packs[this.#placeOf(number)]
       if (!ids.equals(number - firstNumber, source, start, end)) continue
       found(pack, number - firstNumber)
@@ -84,7 +107,7 @@ export class LocationIndex<P> {
   async #add(pack: P, ids: ByteTable, owned: Bitmap, yielder: Yielder): Promise<boolean> {
     const idsBytesMax = PackedIds.memoryBytesMax(ids)
     const slots = this.#slotsFor(this.#used + ids.ends.length)
-    const grownBytes = slots > this.#hashes.length ? slots * SLOT_BYTES : 0
+    const grownBytes = 2 * slots > this.#slots.length ? slots * SLOT_BYTES : 0
     if (this.#isDropped || !this.#memory.tryHold(grownBytes + idsBytesMax)) return false
     const packed = await PackedIds.of(ids, yielder)
     this.#memory.free(idsBytesMax - packed.memoryBytes)
@@ -93,40 +116,40 @@ export class LocationIndex<P> {
     const firstNumber = this.#objects
     this.#packs.push({ pack, firstNumber, ids: packed })
     this.#objects += packed.count
-    for (let ordinal = 0, start = 0; ordinal < ids.ends.length && !this.#isDropped; start = ids.ends[ordinal++]) {
-      if (owned.has(ordinal)) {
-        put(
-          this.#hashes,
-          this.#numbers,
-          hashBytes(ids.bytes, start, ids.ends[ordinal], this.#key),
-          firstNumber + ordinal,
-        )
+    const { ends } = ids
+    for (let ordinal = 0, start = 0; ordinal < ends.length && !this.#isDropped;) {
+      const end = Math.min(ends.length, ordinal + SOUGHT_AT_ONCE)
+      for (let i = ordinal; i < end; start = ends[i++])
+        this.#added[i - ordinal] = hashBytes(ids.bytes, start, ends[i], this.#key)
+      this.touch(this.#added, 0, end - ordinal)
+      for (let i = 0; ordinal < end; i++, ordinal++) {
+        if (!owned.has(ordinal)) continue
+        put(this.#slots, this.#added[i], firstNumber + ordinal + 1)
         this.#used++
       }
-      if (ordinal % STRETCH === 0) await yielder.due()
+      await yielder.due()
     }
     return !this.#isDropped
   }
 
   #slotsFor(objects: number): number {
-    let slots = this.#hashes.length
+    let slots = this.#slots.length / 2
     while (objects > slots * LOAD_FACTOR) slots *= 2
     return slots
   }
 
   async #grow(slots: number, yielder: Yielder): Promise<void> {
-    const before = this.#hashes
-    const hashes = new Uint32Array(slots)
-    const numbers = new Uint32Array(slots)
-    for (let slot = 0; slot < before.length && !this.#isDropped; slot++) {
-      if (this.#numbers[slot] !== FREE) put(hashes, numbers, before[slot], this.#numbers[slot] - 1)
-      if (slot % STRETCH === 0) await yielder.due()
+    const before = this.#slots
+    const larger = new Uint32Array(2 * slots)
+    for (let first = 0; first < before.length && !this.#isDropped; first += 2 * SOUGHT_AT_ONCE) {
+      const end = Math.min(before.length, first + 2 * SOUGHT_AT_ONCE)
+      for (let at = first; at < end; at += 2) if (before[at + 1] !== FREE) put(larger, before[at], before[at + 1])
+      await yielder.due()
     }
     if (this.#isDropped) return
-    this.#hashes = hashes
-    this.#numbers = numbers
+    this.#slots = larger
     // The first table is too small to be counted.
-    if (before.length > SLOTS_AT_FIRST) this.#memory.free(before.length * SLOT_BYTES)
+    if (before.length > 2 * SLOTS_AT_FIRST) this.#memory.free((before.length / 2) * SLOT_BYTES)
   }
 
   /** The pack that holds an object, by binary search. */
@@ -142,10 +165,10 @@ export class LocationIndex<P> {
   }
 }
 
-function put(hashes: Uint32Array, numbers: Uint32Array, hash: number, number: number): void {
-  const mask = hashes.length - 1
-  let slot = hash & mask
-  while (numbers[slot] !== FREE) slot = (slot + 1) & mask
-  hashes[slot] = hash
-  numbers[slot] = number + 1
+function put(slots: Uint32Array, hash: number, entry: number): void {
+  const mask = slots.length - 2
+  let at = (hash << 1) & mask
+  while (slots[at + 1] !== FREE) at = (at + 2) & mask
+  slots[at] = hash
+  slots[at + 1] = entry
 }

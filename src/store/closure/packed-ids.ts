@@ -65,12 +65,15 @@ async function packedHex({ ends, bytes }: ByteTable, yielder: Yielder): Promise<
   for (let i = 0; i < ends.length; i++) if (ends[i] !== (i + 1) * HEX_ID_BYTES) return undefined
   const packed = new Uint8Array(bytes.length >> 1)
   for (let start = 0; start < bytes.length; start += STRETCH_BYTES) {
-    for (let i = start; i < Math.min(bytes.length, start + STRETCH_BYTES); i += 2) {
+    const end = Math.min(bytes.length, start + STRETCH_BYTES)
+    let digits = 0
+    for (let i = start; i < end; i += 2) {
       const high = NIBBLES[bytes[i]]
       const low = NIBBLES[bytes[i + 1]]
-      if (high === NOT_HEX || low === NOT_HEX) return undefined
+      digits |= high | low
       packed[i >> 1] = (high << 4) | low
     }
+    if (digits > 0xf) return undefined
     await yielder.due()
   }
   return packed

@@ -43,8 +43,9 @@ export class UnresolvedIds {
     this.#isReferred.reserve(count)
   }
 
-  add(source: Uint8Array, start: number, end: number, isReference: boolean): void {
-    this.#note(this.ids.add(source, start, end), isReference)
+  /** `hash` is that of the id under the key of these ids. */
+  add(hash: number, source: Uint8Array, start: number, end: number, isReference: boolean): void {
+    this.#note(this.ids.add(source, start, end, hash), isReference)
   }
 
   addFrom(other: UnresolvedIds, index: number): void {
