@@ -20,8 +20,8 @@ import { whileServing } from './serving.ts'
 
 const OBJECTS = 1_000_000
 const PROJECT = 'unplanned'
-/** Of tables, from one read to the next. */
-const KEPT_BYTES_MAX = MB
+/** What a catalog keeps of the tables from one read to the next: one or two, as in a walk that reads far more of them. */
+const TABLE_CACHE_BYTES_MAX = MB
 
 /**
  * The processor time until the first byte of a root for which no plan exists, and of what every walk begins with: to
@@ -101,9 +101,9 @@ async function openTables(data: string): Promise<Tables> {
   const { records, blobs } = backend
   const project = await viewProject(records, PROJECT)
   if (project === undefined) throw new Error('the model that was uploaded is not there')
-  const catalog = new PackCatalog({ records, blobs, environment: REAL_ENVIRONMENT }, KEPT_BYTES_MAX)
+  const catalog = new PackCatalog({ records, blobs, environment: REAL_ENVIRONMENT }, TABLE_CACHE_BYTES_MAX)
   const readAll = async (use: (pack: Pack, tables: PackTables) => Promise<unknown>): Promise<void> => {
-    const buffers = new ReadBuffers(KEPT_BYTES_MAX)
+    const buffers = new ReadBuffers(TABLE_CACHE_BYTES_MAX)
     for await (const pack of catalog.packsFrom(project, 0, new AbortController().signal))
       await catalog.withTables(pack, buffers, (tables) => use(pack, tables))
   }

@@ -74,7 +74,7 @@ export class IdSet {
 
   /**
    * The number of the id, new or not; it is new exactly when `size` grew. `hash` is that of the id under the key of the
-   * set, for who has it already.
+   * set, for callers that have it already.
    */
   add(
     source: Uint8Array,
@@ -126,8 +126,8 @@ export class IdSet {
   }
 
   /**
-   * The bytes of all ids, where each of them ends, and its hash under the key of the set, as views: for who looks at very
-   * many, since a view of each costs more than its bytes.
+   * The bytes of all ids, where each of them ends, and its hash under the key of the set, as views: for callers that
+   * look at very many ids, since a view of each costs more than its bytes.
    */
   table(): { readonly bytes: Uint8Array; readonly ends: Uint32Array; readonly hashes: Uint32Array } {
     const [ends, hashes] = [this.#ends, this.#hashes].map((numbers) => numbers.subarray(0, this.#size))
