@@ -9,9 +9,12 @@ import { dyingBackend } from './dying-backend.ts'
 import { answerCommands } from './server-commands.ts'
 import { epochHand } from './epoch-hand.ts'
 
-/** A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Says when it listens. */
+/**
+ * A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Says when it listens. Processes start with
+ * `start-archive-server.ts`.
+ */
 const [path, port, pageBytes] = process.argv.slice(2)
-// As `stowage serve` does.
+// As `stowage serve` does, once its modules are loaded.
 tuneHeap()
 const { backend, dieAfter } = dyingBackend(filesystemBackend({ path }))
 const epochs = epochHand()

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { CommandAnswer, CommandMessage, ServerCommands } from './server-commands.ts'
 import type { Work } from './work.ts'
 
-const SERVER = fileURLToPath(new URL('./archive-server.ts', import.meta.url))
+const SERVER = fileURLToPath(new URL('./start-archive-server.ts', import.meta.url))
 const WORKER = fileURLToPath(new URL('./archive-worker.ts', import.meta.url))
 
 /** Below those that Linux, macOS and Windows give to outgoing connections. */

@@ -158,6 +158,8 @@ function dashed(name: string): string {
 }
 
 async function serve(options: ServeOptions, command: Command): Promise<void> {
+  const { keepYoungSpace } = await import('../server/heap.ts')
+  keepYoungSpace()
   const { runServer } = await import('../server/run-server.ts')
   await runServer(options, command)
 }

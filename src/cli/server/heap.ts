@@ -17,8 +17,8 @@ const GROWING_PERCENT_STEP = 5
  * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 150 MB, and the allocator
  * of the system keeps some of what it once gave.
  */
-const OTHER_BYTES_WIDE = 80_000_000
-const OTHER_BYTES_NARROW = 125_000_000
+const OTHER_BYTES_WIDE = 65_000_000
+const OTHER_BYTES_NARROW = 110_000_000
 /**
  * Both halves of the space of young objects. V8 doubles it under load, up to 32 MB, and halves it when there is little
  * to do. Nothing is faster with more than this.
@@ -27,6 +27,14 @@ const YOUNG_BYTES_MAX = 16 * MB
 /** V8's own. */
 const YOUNG_GROWTH_FACTOR = 2
 const LOOK_MS = 250
+
+/**
+ * For the time in which a server's modules are loaded. They would make the space of young objects larger than
+ * `YOUNG_BYTES_MAX` before `tuneHeap` takes its first look, and a server at work never gives that back.
+ */
+export function keepYoungSpace(): void {
+  setFlagsFromString('--semi-space-growth-factor=1')
+}
 
 /** Suits V8 to a server, whose live heap is small and whose garbage is buffers. */
 export function tuneHeap(memoryBytesMax: number = MEMORY_BYTES_MAX): void {
