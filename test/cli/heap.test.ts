@@ -34,7 +34,7 @@ const spaces = process.getBuiltinModule('node:v8').getHeapSpaceStatistics()
 console.log(spaces.find((space) => space.space_name === 'new_space').space_size)`
 
 test('while a server loads its modules, the space of young objects keeps its size', async () => {
-  const heapFile = new URL('../../src/cli/server/heap.js', import.meta.url)
+  const heapFile = new URL('../../src/cli/server/heap.ts', import.meta.url)
   const youngBytes = async (before: string): Promise<number> => {
     const script = `import { keepYoungSpace } from ${JSON.stringify(heapFile.href)}\n${before}${GROW}`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])

@@ -29,8 +29,8 @@ const YOUNG_GROWTH_FACTOR = 2
 const LOOK_MS = 250
 
 /**
- * For the time in which a server's modules are loaded. They would make the space of young objects larger than
- * `YOUNG_BYTES_MAX` before `tuneHeap` takes its first look, and a server at work never gives that back.
+ * Stops the growth of the space of young objects until `tuneHeap` is called. Loading a server's modules would make it
+ * larger than `YOUNG_BYTES_MAX`, and V8 does not shrink it while a server has work.
  */
 export function keepYoungSpace(): void {
   setFlagsFromString('--semi-space-growth-factor=1')

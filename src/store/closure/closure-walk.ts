@@ -15,7 +15,7 @@ import { type Place, type WalkedPack, walkedPack, type WalkParts } from './walke
 import type { WalkMemory } from './walk-memory.ts'
 import { loadedAtOnce, WalkTables } from './walk-tables.ts'
 
-/** Steps between two looks at the clock, and ids sought as one group: the first touch of fresh memory costs far more. */
+/** Steps between two looks at the clock: one group of ids. The first touch of fresh memory costs far more than a look. */
 const SLICE_CHECK_STEPS = SOUGHT_AT_ONCE
 /** A project of more packs is not indexed as a whole. */
 const PACKS_INDEXED_MAX = 64
