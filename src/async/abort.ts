@@ -51,17 +51,26 @@ export async function orAborted<T>(step: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** A controller that also aborts with the caller's signal, until `unlink` is called. */
+/** A controller that also aborts with the signals that it is linked to, until `unlink` is called. */
 export interface LinkedAbort {
   readonly controller: AbortController
   readonly unlink: () => void
 }
 
-export function linkedAbort(signal: AbortSignal | undefined): LinkedAbort {
+/**
+ * In place of `AbortSignal.any`, whose signals Node keeps alive as long as something listens to them, even if nothing
+ * else refers to what listens.
+ */
+export function linkedAbort(...signals: readonly (AbortSignal | undefined)[]): LinkedAbort {
   const controller = new AbortController()
+  const unlinks: (() => void)[] = []
+  for (const signal of signals)
+    if (signal !== undefined) unlinks.push(onAbort(signal, () => controller.abort(signal.reason)))
   return {
     controller,
-    unlink: signal === undefined ? () => undefined : onAbort(signal, () => controller.abort(signal.reason)),
+    unlink: () => {
+      for (const unlink of unlinks) unlink()
+    },
   }
 }
 

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import { linkedAbort } from '../async/abort.ts'
 import { relayed } from '../async/relay.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
@@ -155,19 +156,23 @@ async function* kept(
 ): AsyncGenerator<Uint8Array> {
   const { line } = heartbeat
   const pacer = new Pacer(heartbeat.intervalMs, context.environment)
-  const stop = new AbortController()
-  const read = { signal: AbortSignal.any([context.signal, stop.signal]) }
-  if (options.coding === 'gzip') {
-    const beat = [{ deflated: storedBlock(line), rawBytes: line.length, crc32: crc32(line) }]
-    yield* gzipFromFragments(withHeartbeats(textFragments(selection, options, read), beat, pacer, stop), {
-      ...context,
-      pacer,
-    })
-    return
-  }
-  for await (const lines of withHeartbeats(textLines(selection, options, read), line, pacer, stop)) {
-    yield lines
-    pacer.sent()
+  const { controller: stop, unlink } = linkedAbort(context.signal)
+  const read = { signal: stop.signal }
+  try {
+    if (options.coding === 'gzip') {
+      const beat = [{ deflated: storedBlock(line), rawBytes: line.length, crc32: crc32(line) }]
+      yield* gzipFromFragments(withHeartbeats(textFragments(selection, options, read), beat, pacer, stop), {
+        ...context,
+        pacer,
+      })
+      return
+    }
+    for await (const lines of withHeartbeats(textLines(selection, options, read), line, pacer, stop)) {
+      yield lines
+      pacer.sent()
+    }
+  } finally {
+    unlink()
   }
 }
 

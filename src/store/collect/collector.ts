@@ -1,3 +1,4 @@
+import { linkedAbort } from '../../async/abort.ts'
 import { KeyedMutex } from '../../async/keyed-mutex.ts'
 import { pauseBeforeRetry } from '../../async/backoff.ts'
 import { StowageError } from '../../errors.ts'
@@ -88,30 +89,40 @@ export class PackCollector implements GraphCollector {
   }
 
   /** Repeats the work when another server raised the layout. `undefined` if the project does not exist. */
-  #whileLayoutStands<T>(
+  async #whileLayoutStands<T>(
     projectId: string,
     callerSignal: AbortSignal,
     work: (project: ProjectView, signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
-    const { records, environment, closing, finishMerge } = this.#parts
-    const signal = AbortSignal.any([callerSignal, closing])
-    return this.#running.run(projectId, async () => {
-      for (let attempt = 0; ; attempt++) {
-        signal.throwIfAborted()
-        const found = await viewProject(records, projectId, signal)
-        if (found !== undefined) await finishMerge(found, signal)
-        const project = found && (await viewProject(records, projectId, signal))
-        if (project === undefined) return undefined
-        try {
-          return await work(project, signal)
-        } catch (error) {
-          if (error instanceof ProjectGoneError) return undefined
-          const hasChanged = error instanceof LayoutChangedError || error instanceof OutdatedViewError
-          if (!hasChanged || attempt + 1 >= ATTEMPTS_MAX) throw error
-          await pauseBeforeRetry(attempt, environment)
-        }
+    const { controller, unlink } = linkedAbort(callerSignal, this.#parts.closing)
+    try {
+      return await this.#running.run(projectId, () => this.#attempts(projectId, controller.signal, work))
+    } finally {
+      unlink()
+    }
+  }
+
+  async #attempts<T>(
+    projectId: string,
+    signal: AbortSignal,
+    work: (project: ProjectView, signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    const { records, environment, finishMerge } = this.#parts
+    for (let attempt = 0; ; attempt++) {
+      signal.throwIfAborted()
+      const found = await viewProject(records, projectId, signal)
+      if (found !== undefined) await finishMerge(found, signal)
+      const project = found && (await viewProject(records, projectId, signal))
+      if (project === undefined) return undefined
+      try {
+        return await work(project, signal)
+      } catch (error) {
+        if (error instanceof ProjectGoneError) return undefined
+        const hasChanged = error instanceof LayoutChangedError || error instanceof OutdatedViewError
+        if (!hasChanged || attempt + 1 >= ATTEMPTS_MAX) throw error
+        await pauseBeforeRetry(attempt, environment)
       }
-    })
+    }
   }
 
   async #collect(

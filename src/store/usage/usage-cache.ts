@@ -5,7 +5,7 @@ import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import type { SignalOptions } from '../../object/graph-store.ts'
 import type { GraphRoot, ProjectUsage, UsageCounter } from '../../object/roots.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
-import { orAborted } from '../../async/abort.ts'
+import { linkedAbort, orAborted } from '../../async/abort.ts'
 import type { Closure } from '../closure/closure.ts'
 import { planBlobName } from '../records/keys.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -130,12 +130,13 @@ export class UsageCache implements UsageCounter {
     const late = new StowageError('overloaded', 'the usage of this project is not counted yet; try again shortly', {
       headers: { 'Retry-After': '5' },
     })
-    const waiting = new AbortController()
+    const { controller: waiting, unlink } = linkedAbort(signal)
     const timer = this.#parts.environment.setTimer(WAIT_MS, () => waiting.abort(late))
     try {
-      return await orAborted(result, AbortSignal.any([signal, waiting.signal]))
+      return await orAborted(result, waiting.signal)
     } finally {
       timer.cancel()
+      unlink()
     }
   }
 }
