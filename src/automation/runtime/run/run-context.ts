@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
+import { linkedAbort } from '../../../async/abort.ts'
 import type { Client } from '../../../client/client.ts'
 import type { DagObject } from '../../../client/common/types.ts'
 import { type Clock, type Environment, randomId } from '../../../environment.ts'
@@ -61,7 +62,8 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     this.serviceClient = parts.backend.client
     this.functionInputs = inputs
     this.signal = parts.signal
-    this.#reading = AbortSignal.any([parts.signal, parts.ended])
+    // Nothing needs to be unlinked: both signals are those of the run.
+    this.#reading = linkedAbort(parts.signal, parts.ended).controller.signal
     this.log = runLog(parts)
   }
 
