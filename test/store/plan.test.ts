@@ -214,6 +214,22 @@ test('a plan whose blob is lost or damaged is rebuilt and never gives a wrong an
   }
 })
 
+test('a response of many short runs is copied into one piece only where a read costs as much as many bytes', async () => {
+  const graph = randomGraph(seeded(80), { objects: 1_200, paddingBytes: 8_000 })
+  const planBytesWith = async (readBytesPreferred: number): Promise<number> => {
+    const { records, blobs, close } = hooked(memoryBackend(), (_call, _detail, work) => work())
+    const opened = await openStore({ records, blobs: { ...blobs, readBytesPreferred }, close })
+    for (let at = 0; at < graph.length; at += 100) await put(opened.store, 'demo', graph.slice(at, at + 100))
+    await download(opened.store, 'demo', graph[0].id)
+    await opened.store.idle()
+    const bytes = await storedPlanBytes(opened.backend)
+    await opened.store.close()
+    return bytes
+  }
+  const [remote, local] = [await planBytesWith(8_388_608), await planBytesWith(1_024)]
+  assert.ok(local > 0 && remote > 4 * local, `${remote} and ${local} bytes`)
+})
+
 test('stored plans stay within their budget: recently used ones stay, and one in use is not removed', async () => {
   const opened = await filled()
   const sizes = new Map<string, number>()

@@ -17,8 +17,8 @@ const GROWING_PERCENT_STEP = 5
  * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 150 MB, and the allocator
  * of the system keeps some of what it once gave.
  */
-const OTHER_BYTES_WIDE = 65_000_000
-const OTHER_BYTES_NARROW = 110_000_000
+const OTHER_BYTES_WIDE = 80_000_000
+const OTHER_BYTES_NARROW = 125_000_000
 /**
  * Both halves of the space of young objects. V8 doubles it under load, up to 32 MB, and halves it when there is little
  * to do. Nothing is faster with more than this.

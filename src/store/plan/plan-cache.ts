@@ -46,8 +46,12 @@ const STRETCH_IDS = 512
 const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
 /** A run of so much of the packs stays there in any case: few such runs make up an answer. */
 const RUN_SHARE = 8
-/** A response is copied into one piece if it needs at most this fraction of the bytes that all plans may have. */
+/**
+ * A response is copied into one piece if it needs at most this fraction of the bytes that all plans may have, and at
+ * most so many reads. From a disk, where reads are cheap, a larger copy would cost more than it saves.
+ */
 const COPIED_SHARE = 8
+const COPIED_READS_MAX = 64
 
 export interface PlanCacheParts {
   readonly records: RecordStore
@@ -191,7 +195,8 @@ export class PlanCache {
    */
   async #runInPlaceBytesMin({ project, packs }: PlanRequest): Promise<number> {
     const { inOnePiece, spliced } = RUN_IN_PLACE_BYTES_MIN
-    const bytesMax = this.#parts.storedBytesMax / COPIED_SHARE
+    const { blobs, storedBytesMax } = this.#parts
+    const bytesMax = Math.min(storedBytesMax / COPIED_SHARE, blobs.readBytesPreferred * COPIED_READS_MAX)
     let packBytes = 0
     for (const { sequence } of packs) {
       packBytes += (await this.#parts.catalog.pack(project, sequence)).record.packBytes
