@@ -48,7 +48,7 @@ const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
 const RUN_SHARE = 8
 /**
  * A response is copied into one piece if it needs at most this fraction of the bytes that all plans may have, and at
- * most so many reads. From a disk, where reads are cheap, a larger copy would cost more than it saves.
+ * most so many reads. On a disk, making a larger copy slows down the downloads beside it too much.
  */
 const COPIED_SHARE = 8
 const COPIED_READS_MAX = 64
