@@ -31,7 +31,11 @@ export class SingleFlight<T> {
   #start(key: string, task: (signal: AbortSignal) => Promise<T>): Running<T> {
     const controller = new AbortController()
     const running: Running<T> = { result: task(controller.signal), controller, waiting: 0 }
-    running.result.catch(() => undefined).finally(() => this.#running.get(key) === running && this.#running.delete(key))
+    // Before any caller learns of the result: one that asks again after a failure must not meet the same one.
+    const forget = (): void => {
+      if (this.#running.get(key) === running) this.#running.delete(key)
+    }
+    running.result.then(forget, forget)
     this.#running.set(key, running)
     return running
   }

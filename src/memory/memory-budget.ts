@@ -12,7 +12,9 @@ export interface LeaseOptions {
   readonly waitMs?: number
   /** The party of the request. It may be set later, before anything is held. */
   readonly party?: Party
-  /** Called with `overloaded` if others that hold less need the memory: the request must end. */
+  /** Whether `revoke` only takes the memory away, and the request goes on without it. */
+  readonly isSpare?: boolean
+  /** Called with `overloaded` if others need the memory more: the request must end, or go on without the memory. */
   readonly revoke?: (reason: StowageError) => void
 }
 
@@ -48,9 +50,9 @@ const COMMON_SHARE = 0.75
  * One budget for the memory of all requests in flight. If it is exhausted, requests queue, and are refused after a
  * while. Parties that hold less come before those that hold more (see `FairShares`); within one party growing requests come
  * before new ones, oldest first. So that one party cannot keep the memory from others, it gives back its youngest lease
- * when another that holds less has waited for `patienceMs`. The last quarter is for one request at a time, the oldest
- * of those that need it, until it ends. If all wait to grow even so, the youngest is refused, so that the others can
- * end.
+ * when another that holds less has waited for `patienceMs`; before that, upkeep gives back its own, and then whoever
+ * holds memory that can be done without. The last quarter is for one request at a time, the oldest of those that need
+ * it, until it ends. If all wait to grow even so, the youngest is refused, so that the others can end.
  */
 export class MemoryBudget {
   readonly limitBytes: number
@@ -239,7 +241,7 @@ export class MemoryBudget {
     if (this.#waiting.size === 0 || this.#countedBytes > 0) return
     const growing = this.#growing()
     if (growing.size === 0 || growing.size < this.#leases.size) return
-    const victim = this.#youngestOfLargest(this.#leases)
+    const victim = this.#victimOf([...this.#leases])
     if (victim !== undefined) growing.get(victim)?.refused(overloaded())
   }
 
@@ -250,24 +252,39 @@ export class MemoryBudget {
     return growing
   }
 
-  /** Takes memory back from the party that holds most, if it would still hold more than the one that waits. */
+  /** Takes memory back for one that waits. */
   #revokeFor({ lease, bytes }: Waiter): void {
     let freeBytes = this.#boundFor(lease) - this.#heldBytes
     for (const one of this.#leases) if (one.isRevoked) freeBytes += one.reservedBytes
     if (freeBytes >= bytes) return
     const candidates = [...this.#leases].filter(
-      (one) => one.isRevocable && !one.isRevoked && this.#shares.isLargerBy(one.party, lease.party, bytes),
+      (one) => one.isRevocable && !one.isRevoked && this.#givesWay(one, lease, bytes),
     )
-    this.#youngestOfLargest(candidates)?.revoke(overloaded())
+    this.#victimOf(candidates)?.revoke(overloaded())
   }
 
-  #youngestOfLargest(leases: Iterable<MemoryLease>): MemoryLease | undefined {
+  /** Upkeep takes nothing from requests; of the others, parties give way that would still hold more than the waiting one. */
+  #givesWay(one: MemoryLease, waiting: MemoryLease, bytes: number): boolean {
+    const [isUpkeep, isForUpkeep] = [one, waiting].map(({ party }) => party.isUpkeep === true)
+    if (isUpkeep !== isForUpkeep) return isUpkeep
+    return one.isSpare || this.#shares.isLargerBy(one.party, waiting.party, bytes)
+  }
+
+  /** Of those that cost least to take back, the youngest of the largest party. */
+  #victimOf(leases: readonly MemoryLease[]): MemoryLease | undefined {
+    const leastCost = Math.min(...leases.map(costOf))
     let victim: MemoryLease | undefined
     for (const lease of leases) {
+      if (costOf(lease) > leastCost) continue
       if (victim === undefined || this.#shares.compare(lease.party, victim.party) >= 0) victim = lease
     }
     return victim
   }
+}
+
+/** What is lost when a lease is taken back: time of upkeep, its work, time of a request, the request. */
+function costOf({ party, isSpare }: MemoryLease): number {
+  return (party.isUpkeep === true ? 0 : 2) + (isSpare ? 0 : 1)
 }
 
 function overloaded(): StowageError {

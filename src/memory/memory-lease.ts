@@ -4,6 +4,8 @@ import type { StowageError } from '../errors.ts'
 export interface Party {
   readonly principal: string
   readonly projectId: string
+  /** Whether this is work of the server's own that it tries again later: requests come first. */
+  readonly isUpkeep?: boolean | undefined
 }
 
 /** The code of the refusal if a request could never be granted its needs. */
@@ -29,6 +31,7 @@ interface Terms {
   readonly signal: AbortSignal
   readonly waitMs: number
   readonly party?: Party
+  readonly isSpare?: boolean
   readonly revoke?: (reason: StowageError) => void
 }
 
@@ -139,6 +142,11 @@ export class MemoryLease {
   /** A part of the lease, for callers that know its current size rather than each change. */
   part(code?: TooLargeCode): MemoryPart {
     return new MemoryPart(this, code)
+  }
+
+  /** Whether its holder can go on without it. */
+  get isSpare(): boolean {
+    return this.#terms.isSpare === true
   }
 
   /** Whether it can be told to give everything back before it is over. */

@@ -62,9 +62,7 @@ const VIEWS_MAX = 3
 
 const NO_IDS = new IdSet(0)
 
-function noProject(projectId: string): ProjectView {
-  return { projectId, generation: 0, sequence: 0, layout: 0 }
-}
+const noProject = (projectId: string): ProjectView => ({ projectId, generation: 0, sequence: 0, layout: 0 })
 
 /** Answers questions about stored objects, over the packs. */
 export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelector {
@@ -138,7 +136,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   async planAhead(projectId: string, rootId: string): Promise<boolean> {
     const { plans, closing: signal } = this.#parts
     const plan = async (): Promise<boolean> => {
-      const root = await this.#findRoot(projectId, rootId, { signal })
+      const root = await this.#findRoot(projectId, rootId, { signal, isUpkeep: true })
       if (root === undefined || (await plans.find(root.project, rootId, '', signal)) !== undefined) return true
       const closure = await this.#walks.closure(root, signal)
       if (closure.missing.size > 0) return false
@@ -155,7 +153,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   async replan(projectId: string, rootId: string, signal: AbortSignal): Promise<void> {
     try {
       await this.#inCurrentView(async () => {
-        const root = await this.#findRoot(projectId, rootId, { signal })
+        const root = await this.#findRoot(projectId, rootId, { signal, isUpkeep: true })
         if (root !== undefined) await this.#makePlan(root, await this.#walks.closure(root, signal), signal)
       })
     } catch (error) {
@@ -295,13 +293,14 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   async #findRoot(
     projectId: string,
     rootId: string,
-    { signal, memory }: ClosureOptions,
+    { signal, memory, isUpkeep }: ClosureOptions & Pick<Party, 'isUpkeep'>,
   ): Promise<FoundRoot | undefined> {
     const { records } = this.#parts
     const project = await viewProject(records, projectId, signal)
     if (project === undefined) return undefined
     const [location] = await locate(records, project, [Buffer.from(rootId, 'utf8')], signal)
-    return location === undefined ? undefined : { project, rootId, location, party: partyOf(projectId, memory) }
+    const party = partyOf(projectId, memory, isUpkeep)
+    return location === undefined ? undefined : { project, rootId, location, party }
   }
 }
 
@@ -339,8 +338,8 @@ function deltaKey({ project, rootId }: FoundRoot, closures: readonly Closure[]):
   return [...closures.map(({ packs }) => placesDigest(packs)), rootId, project.projectId].join('\0')
 }
 
-function partyOf(projectId: string, memory: MemoryLease | undefined): Party {
-  return memory?.party ?? { principal: '', projectId }
+function partyOf(projectId: string, memory: MemoryLease | undefined, isUpkeep?: boolean): Party {
+  return memory?.party ?? { principal: '', projectId, isUpkeep }
 }
 
 /** A walk that gets no memory is retried later. */

@@ -284,3 +284,53 @@ test('a lease that cannot be revoked is not chosen', async () => {
   for (const lease of [honest, fixed]) lease.release()
   assert.equal(budget.heldBytes, 0)
 })
+
+/** Holds so much for a party until it is told to give it back. */
+async function revocable(budget: MemoryBudget, bytes: number, options: Partial<LeaseOptions>): Promise<MemoryLease> {
+  const lease = budget.open({ ...patient(), ...options, revoke: () => lease.release() })
+  await lease.hold(bytes)
+  return lease
+}
+
+test('upkeep gives way to a request that waits, even to one that holds more', async () => {
+  const budget = new MemoryBudget(1_000, { patienceMs: 5 })
+  const request = await revocable(budget, 400, { party: partyOf('a') })
+  const upkeep = await revocable(budget, 300, { party: { ...partyOf('server'), isUpkeep: true } })
+  await request.hold(400)
+  assert.deepEqual([request.reservedBytes, upkeep.reservedBytes], [800, 0])
+  request.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('upkeep that waits takes nothing back from requests', async () => {
+  const budget = new MemoryBudget(1_000, { patienceMs: 5 })
+  const party = { ...partyOf('server'), isUpkeep: true }
+  const request = await revocable(budget, 700, { party: partyOf('a') })
+  const spare = await revocable(budget, 40, { party: partyOf('a'), isSpare: true })
+  await assert.rejects(acquire(budget, 300, { signal: live(), waitMs: 50, party }), { code: 'overloaded' })
+  assert.deepEqual([request.reservedBytes, spare.reservedBytes], [700, 40])
+  for (const lease of [request, spare]) lease.release()
+})
+
+test('memory that can be done without goes back first, whoever holds it', async () => {
+  const budget = new MemoryBudget(1_000, { patienceMs: 5 })
+  const spare = await revocable(budget, 300, { party: partyOf('a'), isSpare: true })
+  const larger = await revocable(budget, 400, { party: partyOf('b') })
+  const waiting = await acquire(budget, 200, { ...patient(), party: partyOf('a') })
+  assert.deepEqual([spare.reservedBytes, larger.reservedBytes], [0, 400])
+  waiting.release()
+  larger.release()
+})
+
+test('if all wait to grow, upkeep is refused before requests', async () => {
+  const budget = new MemoryBudget(1_000)
+  const upkeep = await acquire(budget, 200, { ...patient(), party: { ...partyOf('server'), isUpkeep: true } })
+  const request = await acquire(budget, 500, { ...patient(), party: partyOf('a') })
+  const growing = upkeep.resize(900)
+  assert.ok(await isPending(growing))
+  const grown = request.resize(900)
+  await assert.rejects(growing, { code: 'overloaded' })
+  upkeep.release()
+  await grown
+  request.release()
+})

@@ -1,3 +1,4 @@
+import { isServiceError } from '../../errors.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import { SingleFlight } from '../../async/single-flight.ts'
 import type { Party } from '../../memory/memory-budget.ts'
@@ -33,18 +34,28 @@ export class SharedWalks {
    * stay for a day. Rejects with `OutdatedViewError` if the view is older than that.
    *
    * A walk that began while an upload was writing its ids may have missed ids that were acknowledged since, so only its
-   * first caller uses it.
+   * first caller uses it. A walk that others began may end for want of memory that is theirs: then it begins
+   * once more.
    */
   async closure({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const pending = await firstPending(this.#parts.records, project)
     const sequence = Math.min(pending ?? project.sequence, project.sequence)
-    const walk = (signal: AbortSignal): Promise<Closure> =>
-      this.#walking.run(signal, async () => {
+    let isOwn = false
+    const walk = (signal: AbortSignal): Promise<Closure> => {
+      isOwn = true
+      return this.#walking.run(signal, async () => {
         const closure = await withWalk(this.#parts, project, { signal, party }, (lent) => lent.from(location))
         return { ...closure, sequence }
       })
+    }
     if (pending !== undefined) return walk(signal)
     const { projectId, generation, sequence: before, layout } = project
-    return this.#walks.run(`${projectId}\0${generation}\0${before}\0${layout}\0${rootId}`, signal, walk)
+    const key = `${projectId}\0${generation}\0${before}\0${layout}\0${rootId}`
+    try {
+      return await this.#walks.run(key, signal, walk)
+    } catch (error) {
+      if (isOwn || !isServiceError(error) || error.code !== 'overloaded') throw error
+      return await this.#walks.run(key, signal, walk)
+    }
   }
 }

@@ -31,7 +31,7 @@ export class WalkMemory implements IndexMemory {
   constructor(budget: MemoryBudget, { signal, party, revoke }: WalkTerms) {
     this.#tablesLease = budget.open({ signal, party, revoke })
     this.#tables = this.#tablesLease.part()
-    this.#index = budget.open({ signal, party, revoke: () => this.#releaseIndex() })
+    this.#index = budget.open({ signal, party, isSpare: true, revoke: () => this.#releaseIndex() })
     this.unresolvedBytesMax = Math.floor(budget.limitBytes * UNRESOLVED_SHARE)
     this.#indexBytesMax = Math.floor(budget.limitBytes * INDEX_SHARE)
   }

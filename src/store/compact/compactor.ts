@@ -235,7 +235,7 @@ export class PackCompactor implements GraphCompactor {
     const closures = await this.#closures(project, await readRoots(), signal)
     const { controller, unlink } = linkedAbort(signal)
     const own = controller.signal
-    const party = { principal: '', projectId: project.projectId }
+    const party = { principal: '', projectId: project.projectId, isUpkeep: true }
     // A merge that holds memory that requests need ends.
     const memory = budget.open({ signal: own, party, revoke: (reason) => controller.abort(reason) })
     const deflate = openDeflate()
