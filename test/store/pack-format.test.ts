@@ -16,7 +16,9 @@ import {
   tableEntry,
   TRAILER_BYTES,
 } from '../../src/store/pack/pack-format.ts'
-import { decodeTables, deflateTables } from '../../src/store/pack/stored-tables.ts'
+import { decodeTables, decodeTablesInto, deflateTables } from '../../src/store/pack/stored-tables.ts'
+import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+import { countLent } from '../support/lent.ts'
 import { batchesOf, type Made } from './support.ts'
 import { referTo } from './graphs.ts'
 
@@ -178,6 +180,23 @@ test('compressed tables are the same, smaller, and refused when they are damaged
     else assert.deepEqual(read, tables, `byte ${at}`)
   }
   await assert.rejects(decodeTables(bytes.subarray(4), REAL_ENVIRONMENT), { code: 'corrupt_data' })
+})
+
+test('compressed tables are inflated into memory that is lent', async (t) => {
+  const pool = new DeflatePool({ level: 6, concurrency: 1 })
+  const tables = await tablesOf(Array.from({ length: 2_000 }, (_, i): Made => ({ id: `object-${i}` })))
+  const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw)))
+  pool.close()
+  const lent = countLent(t)
+  const buffers = new ReadBuffers(1_000_000)
+  for (let again = 0; again < 2; again++) {
+    const decoded = await decodeTablesInto(buffers, bytes, REAL_ENVIRONMENT)
+    assert.deepEqual(decoded.tables, tables)
+    assert.equal(lent.outBytes, decoded.memory.length)
+    buffers.giveBack(decoded.memory)
+    assert.equal(lent.outBytes, 0)
+  }
+  assert.ok(buffers.idleBytes > 0 && buffers.idleBytes < lent.bytes, 'the same memory both times')
 })
 
 test('versions and features of later releases are refused by name', async () => {

@@ -18,7 +18,7 @@ test('a download that waits for a walk of upkeep goes on by itself when upkeep g
   const pass = gate()
   let reads = 0
   const { store } = await openStore(
-    hooked(backend, async (call, name, work) => {
+    hooked(backend, async (call, _name, work) => {
       // The tables of the root's pack, and then those of the other one.
       if (call === 'read' && ++reads === 2) await pass.opened
       return work()

@@ -7,8 +7,8 @@ import type { ProjectView } from '../records/project-view.ts'
 const KEPT_OBJECTS_MAX = 131_072
 /** Tables that are read more often than this are left in the cache: the graph leads to and fro between some packs. */
 const READS_MAX = 4
-/** Memory for reads that is kept from one to the next. */
-const IDLE_BYTES_MAX = 1_048_576
+/** Memory for reads that is kept from one to the next: about the tables of one merged pack, as stored and inflated. */
+const IDLE_BYTES_MAX = 16_777_216
 /** Tables that are loaded at once are those of so many packs, and of so many objects unless it is one pack. */
 const PACKS_AT_ONCE = 8
 const OBJECTS_AT_ONCE = 262_144

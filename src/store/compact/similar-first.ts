@@ -2,6 +2,7 @@ import type { Environment, HashKey } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
+import type { ReadBuffers } from '../../memory/read-buffers.ts'
 import type { MovedBatch } from './moved-batches.ts'
 
 /** Objects are sorted within so many bytes of lines, if there is memory for them. */
@@ -20,6 +21,8 @@ export interface SortingParts {
   readonly memory: MemoryLease
   /** The memory of one window; a batch that is larger is one by itself. */
   readonly windowBytesMax: number
+  /** Of the lines of all batches, those that come and those that go. */
+  readonly readBuffers: ReadBuffers
 }
 
 /**
@@ -29,11 +32,11 @@ export interface SortingParts {
  * nothing keep their order.
  */
 export async function* similarFirst(
-  { environment, memory, windowBytesMax }: SortingParts,
+  { environment, memory, windowBytesMax, readBuffers }: SortingParts,
   batches: AsyncIterable<MovedBatch>,
 ): AsyncGenerator<MovedBatch> {
   const yielder = new Yielder(environment)
-  let window = new Window()
+  let window = new Window(readBuffers)
   try {
     for await (const batch of batches) {
       const isFull =
@@ -43,7 +46,7 @@ export async function* similarFirst(
       if (isFull || !memory.tryHold(windowBytesOf(batch))) {
         yield* window.sorted(yielder)
         memory.free(window.heldBytes)
-        window = new Window()
+        window = new Window(readBuffers)
         await memory.hold(windowBytesOf(batch))
       }
       await window.add(batch, windowBytesOf(batch), yielder)
@@ -67,6 +70,11 @@ class Window {
   readonly #lineStarts: Uint32Array[] = []
   readonly #firsts: number[] = []
   readonly #signs: number[] = []
+  readonly #readBuffers: ReadBuffers
+
+  constructor(readBuffers: ReadBuffers) {
+    this.#readBuffers = readBuffers
+  }
 
   get objects(): number {
     return this.#signs.length
@@ -90,6 +98,7 @@ class Window {
       isFirst = false
       await yielder.due()
     }
+    for (const { lines } of this.#batches) this.#readBuffers.giveBack(lines)
   }
 
   /** The numbers of the objects by their sign, those of one sign in their order. */
@@ -127,6 +136,17 @@ class Window {
     return { batch: this.#batches[low], index, lineStart: this.#lineStarts[low][index] }
   }
 
+  #joined(lines: readonly Uint8Array[]): Uint8Array {
+    const length = lines.reduce((sum, line) => sum + line.length, 0)
+    const all = this.#readBuffers.take(length) ?? Buffer.allocUnsafe(length)
+    let end = 0
+    for (const line of lines) {
+      all.set(line, end)
+      end += line.length
+    }
+    return all
+  }
+
   #batchOf(numbers: readonly number[], beginsPart: boolean): MovedBatch {
     const lines: Uint8Array[] = []
     const names: Uint8Array[] = []
@@ -155,7 +175,7 @@ class Window {
     }
     return {
       count,
-      lines: Buffer.concat(lines),
+      lines: this.#joined(lines),
       names: Buffer.concat(names),
       nameEnds: Uint32Array.from(nameEnds),
       lineBytes,

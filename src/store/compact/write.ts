@@ -15,7 +15,7 @@ import type { Pace } from './pace.ts'
 /** Besides the tables: blocks in flight, which may be larger than those of an upload. */
 export const MERGE_BASE_BYTES: number = 4 * UPLOAD_BASE_BYTES
 
-export interface MergeWriting extends SortingParts {
+export interface MergeWriting extends Omit<SortingParts, 'readBuffers'> {
   readonly blobs: BlobStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
@@ -40,6 +40,7 @@ export async function writeMerged(
   signal: AbortSignal,
 ): Promise<WrittenPack> {
   const { blobs, deflate, environment, memory, pace } = writing
+  const { readBuffers } = writing.reader.memory
   await memory.hold(MERGE_BASE_BYTES)
   const admission = new MovedAdmission(environment)
   const writer = new PackWriter<MovedBatch>(header, {
@@ -52,9 +53,16 @@ export async function writeMerged(
   })
   const objects = async function* (): AsyncGenerator<MovedBatch> {
     yield* movedBatches(writing, closures, signal)
-    yield* similarFirst(writing, movedBatches(writing, rest, signal))
+    yield* similarFirst({ ...writing, readBuffers }, movedBatches(writing, rest, signal))
   }
-  const batches = pace.paced(objects(), signal)
+  /** The pack has copied the lines when it asks for more. */
+  const takenBack = async function* (): AsyncGenerator<MovedBatch> {
+    for await (const batch of objects()) {
+      yield batch
+      readBuffers.giveBack(batch.lines)
+    }
+  }
+  const batches = pace.paced(takenBack(), signal)
   const blobName = packBlobName(header.projectId, header.packId)
   const inline = await storePack(blobs, blobName, writer.content(batches, signal), signal)
   return { packId: header.packId, packBytes: writer.packBytes, inline, ...writer.finished }

@@ -1,5 +1,6 @@
 import type { Environment } from '../../environment.ts'
-import { inflateFragments } from '../../compression/inflate.ts'
+import { INFLATED_SPARE_BYTES, inflateFragments } from '../../compression/inflate.ts'
+import type { ReadBuffers } from '../../memory/read-buffers.ts'
 import {
   decodeSections,
   DEFLATED_SECTIONS,
@@ -26,12 +27,34 @@ export async function deflateTables(
   })
 }
 
+/** Tables, and the memory that they are views of. */
+export interface DecodedTables {
+  readonly tables: PackTables
+  readonly memory: Uint8Array
+}
+
 /** Reads sections and trailer, which must be all of `bytes`. Throws `corrupt_data`. */
 export async function decodeTables(bytes: Uint8Array, environment: Environment): Promise<PackTables> {
+  return (await decodeTablesInto(undefined, bytes, environment)).tables
+}
+
+/** The same in memory that `buffers` lends, if they are compressed; otherwise they may be views of `bytes`. */
+export async function decodeTablesInto(
+  buffers: ReadBuffers | undefined,
+  bytes: Uint8Array,
+  environment: Environment,
+): Promise<DecodedTables> {
   const { sections, trailer } = divideTables(bytes)
-  if ((trailer.features & DEFLATED_SECTIONS) === 0) return decodeSections(aligned(sections), trailer)
-  const raw = await inflateFragments(sections, trailer.inflatedBytes, { environment })
-  return decodeSections(new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength), trailer)
+  if ((trailer.features & DEFLATED_SECTIONS) === 0) {
+    const memory = aligned(sections)
+    return { tables: decodeSections(memory, trailer), memory }
+  }
+  const into = buffers?.take(trailer.inflatedBytes + INFLATED_SPARE_BYTES)
+  const raw = await inflateFragments(sections, trailer.inflatedBytes, { environment, into })
+  const isInto = into !== undefined && into.buffer === raw.buffer
+  if (into !== undefined && !isInto) buffers?.giveBack(into)
+  const tables = decodeSections(new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength), trailer)
+  return { tables, memory: isInto ? into : raw }
 }
 
 /** Tables are words of 4 bytes, which may lie anywhere in a record. */

@@ -7,7 +7,7 @@ import { ByteCache } from '../../memory/byte-cache.ts'
 import type { ReadBuffers } from '../../memory/read-buffers.ts'
 import { keyParts, packKey, parseHex } from './keys.ts'
 import type { PackTables } from '../pack/pack-format.ts'
-import { decodeTables } from '../pack/stored-tables.ts'
+import { type DecodedTables, decodeTablesInto } from '../pack/stored-tables.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { isRemoved, readHead } from './projects.ts'
 import type { ProjectView } from './project-view.ts'
@@ -138,15 +138,11 @@ export class PackCatalog {
   async withTables<T>(pack: Pack, buffers: ReadBuffers, use: (tables: PackTables) => Promise<T>): Promise<T> {
     const cached = this.#tables.peek(tablesKey(pack))
     if (cached !== undefined) return use(await cached)
-    const { record, source } = pack
-    const into = 'blob' in source ? buffers.take(record.packBytes - record.tablesStart) : undefined
-    // After a read that failed, the memory is left to the collector: a thread may still write into it.
-    const { tables, bytes } = await readTablesInto(into, this.#blobs, pack, this.#environment)
-    if (into !== undefined && into.buffer !== bytes.buffer) buffers.giveBack(into)
+    const { tables, memory } = await readTablesInto(buffers, this.#blobs, pack, this.#environment)
     try {
       return await use(tables)
     } finally {
-      buffers.giveBack(bytes)
+      buffers.giveBack(memory)
     }
   }
 
@@ -255,18 +251,25 @@ export async function readTables(blobs: BlobStore, pack: Pack, environment: Envi
   return (await readTablesInto(undefined, blobs, pack, environment)).tables
 }
 
-/** The tables of a pack, and the bytes of which they may be views. */
+/**
+ * The tables of a pack, in memory that `buffers` lends. After a read that failed, the memory is left to the collector: a
+ * thread may still write into it.
+ */
 async function readTablesInto(
-  into: Uint8Array | undefined,
+  buffers: ReadBuffers | undefined,
   blobs: BlobStore,
   { record, source }: Pack,
   environment: Environment,
-): Promise<{ readonly tables: PackTables; readonly bytes: Uint8Array }> {
+): Promise<DecodedTables> {
+  const into = 'blob' in source ? buffers?.take(record.packBytes - record.tablesStart) : undefined
   const bytes = await readSource(blobs, source, record.tablesStart, record.packBytes, { into })
-  const tables = await decodeTables(bytes, environment)
+  if (into !== undefined && into.buffer !== bytes.buffer) buffers?.giveBack(into)
+  const { tables, memory } = await decodeTablesInto(buffers, bytes, environment)
   if (tables.objects !== record.objects)
     throw corrupt('the tables of a pack and its record disagree on the number of objects')
-  return { tables, bytes }
+  if (memory.buffer === bytes.buffer) return { tables, memory: bytes }
+  buffers?.giveBack(bytes)
+  return { tables, memory }
 }
 
 function tablesKey({ record, projectId }: Pack): string {

@@ -14,6 +14,7 @@ import { SegmentReader } from '../../../src/store/pack/segment-reader.ts'
 import { segmentsOf } from '../../../src/store/pack/segment.ts'
 import { PackCatalog, type Pack } from '../../../src/store/records/pack-catalog.ts'
 import { viewProject } from '../../../src/store/records/projects.ts'
+import { countLent } from '../../support/lent.ts'
 import { putBlob } from '../failures.ts'
 import { randomGraph, referTo, seeded, splitRandomly } from '../graphs.ts'
 import { collected, lineOf, type Made, measureStorage, never, openStore, put } from '../support.ts'
@@ -121,6 +122,28 @@ test('a merged pack contains only the chosen objects, the newest closure first a
   const rest = idsIn((pack, ordinal) => !isFirst(pack, ordinal))
   assert.deepEqual(merged.lines.slice(first.length).toSorted(), rest.toSorted(), 'in an order that compresses well')
   assert.ok(merged.tables.directory.objectEnds.includes(first.length), 'a block ends with the closure')
+  await close()
+})
+
+test('a merge gives back all memory that it reads and sorts in', async (t) => {
+  const random = seeded(9)
+  const uploads = Array.from({ length: 3 }, (_, upload) =>
+    Array.from({ length: 200 }, (_, i): Made => ({
+      id: `${upload}-${i}`,
+      text: Array.from({ length: 300 }, () => random(1_000_000)).join(),
+      children: referTo([`${upload}-${(i * 7) % 200}`]),
+    })),
+  )
+  const { packs, merge, close } = await workshop(memoryBackend(), uploads)
+  const [first] = packs
+  const closure = [{ sequence: first.sequence, packId: first.record.packId, wanted: Bitmap.full(100) }]
+  const lent = countLent(t)
+  const merged = await merge(owning(packs), [closure])
+  t.mock.reset()
+  assert.deepEqual(merged.lines.toSorted(), uploads.flat().map(lineOf).toSorted())
+  assert.ok(lent.bytes > 2_000_000, `${lent.bytes} bytes were lent`)
+  // Of the lines that `merge` itself reads afterwards nothing comes back.
+  assert.equal(lent.outBytes, Buffer.byteLength(merged.lines.join('\n')) + 1)
   await close()
 })
 
