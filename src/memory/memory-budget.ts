@@ -263,7 +263,10 @@ export class MemoryBudget {
     this.#victimOf(candidates)?.revoke(overloaded())
   }
 
-  /** Upkeep takes nothing from requests; of the others, parties give way that would still hold more than the waiting one. */
+  /**
+   * Upkeep gives way to every request, and no request to upkeep. Otherwise memory that can be done without goes to
+   * anybody, and other memory to a party that would still hold less.
+   */
   #givesWay(one: MemoryLease, waiting: MemoryLease, bytes: number): boolean {
     const [isUpkeep, isForUpkeep] = [one, waiting].map(({ party }) => party.isUpkeep === true)
     if (isUpkeep !== isForUpkeep) return isUpkeep
@@ -282,7 +285,7 @@ export class MemoryBudget {
   }
 }
 
-/** What is lost when a lease is taken back: time of upkeep, its work, time of a request, the request. */
+/** How much is lost when a lease is taken back: time of upkeep (0), its work, time of a request, the request (3). */
 function costOf({ party, isSpare }: MemoryLease): number {
   return (party.isUpkeep === true ? 0 : 2) + (isSpare ? 0 : 1)
 }

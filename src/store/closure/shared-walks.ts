@@ -3,6 +3,7 @@ import { Semaphore } from '../../async/semaphore.ts'
 import { SingleFlight } from '../../async/single-flight.ts'
 import type { Party } from '../../memory/memory-budget.ts'
 import type { ObjectLocation } from '../records/locator.ts'
+import { OutdatedViewError } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { firstPending } from '../records/projects.ts'
 import type { Closure } from './closure.ts'
@@ -34,8 +35,8 @@ export class SharedWalks {
    * stay for a day. Rejects with `OutdatedViewError` if the view is older than that.
    *
    * A walk that began while an upload was writing its ids may have missed ids that were acknowledged since, so only its
-   * first caller uses it. A walk that others began may end for want of memory that is theirs: then it begins
-   * once more.
+   * first caller uses it. If a walk that others began ends because their memory is needed, the caller walks again,
+   * once.
    */
   async closure({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const pending = await firstPending(this.#parts.records, project)
@@ -54,7 +55,8 @@ export class SharedWalks {
     try {
       return await this.#walks.run(key, signal, walk)
     } catch (error) {
-      if (isOwn || !isServiceError(error) || error.code !== 'overloaded') throw error
+      const isForMemory = isServiceError(error) && error.code === 'overloaded' && !(error instanceof OutdatedViewError)
+      if (isOwn || !isForMemory) throw error
       return await this.#walks.run(key, signal, walk)
     }
   }

@@ -3,6 +3,8 @@ import { Yielder } from '../../async/yielder.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { ReadBuffers } from '../../memory/read-buffers.ts'
+import { bytesOf } from '../bytes/joined.ts'
+import type { SegmentReader } from '../pack/segment-reader.ts'
 import type { MovedBatch } from './moved-batches.ts'
 
 /** Objects are sorted within so many bytes of lines, if there is memory for them. */
@@ -21,8 +23,8 @@ export interface SortingParts {
   readonly memory: MemoryLease
   /** The memory of one window; a batch that is larger is one by itself. */
   readonly windowBytesMax: number
-  /** Of the lines of all batches, those that come and those that go. */
-  readonly readBuffers: ReadBuffers
+  /** The lines of all batches are in its memory, those that come and those that go. */
+  readonly reader: Pick<SegmentReader, 'memory'>
 }
 
 /**
@@ -32,10 +34,11 @@ export interface SortingParts {
  * nothing keep their order.
  */
 export async function* similarFirst(
-  { environment, memory, windowBytesMax, readBuffers }: SortingParts,
+  { environment, memory, windowBytesMax, reader }: SortingParts,
   batches: AsyncIterable<MovedBatch>,
 ): AsyncGenerator<MovedBatch> {
   const yielder = new Yielder(environment)
+  const { readBuffers } = reader.memory
   let window = new Window(readBuffers)
   try {
     for await (const batch of batches) {
@@ -137,7 +140,7 @@ class Window {
   }
 
   #joined(lines: readonly Uint8Array[]): Uint8Array {
-    const length = lines.reduce((sum, line) => sum + line.length, 0)
+    const length = bytesOf(lines)
     const all = this.#readBuffers.take(length) ?? Buffer.allocUnsafe(length)
     let end = 0
     for (const line of lines) {

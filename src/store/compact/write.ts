@@ -15,7 +15,7 @@ import type { Pace } from './pace.ts'
 /** Besides the tables: blocks in flight, which may be larger than those of an upload. */
 export const MERGE_BASE_BYTES: number = 4 * UPLOAD_BASE_BYTES
 
-export interface MergeWriting extends Omit<SortingParts, 'readBuffers'> {
+export interface MergeWriting extends SortingParts {
   readonly blobs: BlobStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
@@ -53,9 +53,9 @@ export async function writeMerged(
   })
   const objects = async function* (): AsyncGenerator<MovedBatch> {
     yield* movedBatches(writing, closures, signal)
-    yield* similarFirst({ ...writing, readBuffers }, movedBatches(writing, rest, signal))
+    yield* similarFirst(writing, movedBatches(writing, rest, signal))
   }
-  /** The pack has copied the lines when it asks for more. */
+  /** The pack writer has copied the lines when it asks for more. */
   const takenBack = async function* (): AsyncGenerator<MovedBatch> {
     for await (const batch of objects()) {
       yield batch
