@@ -161,7 +161,11 @@ function printChosen(projectId: string, report: RemoteChosenReport, { json, dryR
   const { condemned, kept, keptIds, missing, missingIds } = report
   printLine(`${printable(projectId)}: ${dryRun ? 'would condemn' : 'condemned'} ${amountText(condemned)}`)
   printIds(missing, missingIds, 'not held')
-  printIds(kept, keptIds, 'kept: in use by a version, a pin or another object, or younger than --older-than')
+  printIds(
+    kept,
+    keptIds,
+    'kept: in use by a version, a pin or another object, or too young (ages count in steps of ten minutes)',
+  )
 }
 
 function printIds(count: number, ids: readonly string[], words: string): void {
