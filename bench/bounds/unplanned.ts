@@ -104,8 +104,11 @@ async function openTables(data: string): Promise<Tables> {
   const catalog = new PackCatalog({ records, blobs, environment: REAL_ENVIRONMENT }, TABLE_CACHE_BYTES_MAX)
   const readAll = async (use: (pack: Pack, tables: PackTables) => Promise<unknown>): Promise<void> => {
     const buffers = new ReadBuffers(TABLE_CACHE_BYTES_MAX)
-    for await (const pack of catalog.packsFrom(project, 0, new AbortController().signal))
-      await catalog.withTables(pack, buffers, (tables) => use(pack, tables))
+    for await (const pack of catalog.packsFrom(project, 0, new AbortController().signal)) {
+      const { tables, giveBack } = await catalog.borrowTables(pack, buffers)
+      await use(pack, tables)
+      giveBack()
+    }
   }
   return {
     readAll: () => readAll(() => Promise.resolve()),

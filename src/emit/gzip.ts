@@ -40,7 +40,7 @@ export interface GzipOptions extends SelectionReadOptions {
   readonly pacer?: Pacer
   /** The number of bytes that may be held back at the moment. */
   readonly roomBytes?: () => number
-  /** Gets back the memory of lines that are compressed. */
+  /** Gets back the memory of lines that are compressed, and of fragments that are copied together. */
   readonly memory?: ReusedMemory | undefined
 }
 
@@ -53,7 +53,7 @@ export async function* gzipFromFragments(
   options: GzipOptions,
 ): AsyncGenerator<Uint8Array> {
   const { compressor: pool, signal, pacer, roomBytes, memory } = options
-  const gatherer = new BufferCoalescer(roomBytes)
+  const gatherer = new BufferCoalescer(roomBytes, memory)
   let checksum = 0
   let rawBytes = 0
   gatherer.add(HEADER)

@@ -13,7 +13,7 @@ import { neededBytes, UnresolvedIds } from './unresolved-ids.ts'
 import { areMostlySure, UnsureIds } from './unsure-ids.ts'
 import { type Place, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
-import { loadedAtOnce, WalkTables } from './walk-tables.ts'
+import { loadedAtOnce, LentTables } from './lent-tables.ts'
 
 /** Steps between two looks at the clock: one group of ids. The first touch of fresh memory costs far more than a look. */
 const SLICE_CHECK_STEPS = SOUGHT_AT_ONCE
@@ -28,7 +28,7 @@ export class ClosureWalk {
   readonly #parts: WalkParts
   readonly #project: ProjectView
   readonly #signal: AbortSignal
-  readonly #tables: WalkTables
+  readonly #tables: LentTables
   readonly #memory: WalkMemory
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
@@ -53,7 +53,7 @@ export class ClosureWalk {
     this.#project = project
     this.#signal = context.signal
     this.#memory = context.memory
-    this.#tables = new WalkTables(parts.catalog)
+    this.#tables = new LentTables(parts.catalog)
     this.#yielder = new Yielder(parts.environment)
     this.#places = new FoundPlaces(hashKey, context.memory, (walked, ordinal) => this.#reach(walked, ordinal))
     context.memory.dropIndex = () => this.#places.index.drop()

@@ -1,11 +1,12 @@
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { IdSet } from '../../object/id-set.ts'
-import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
+import type { Fragment, HaveOutcome, ReusedMemory, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { countObjects, packsBytes, type PackSelection } from './closure.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
+import { LentTables } from './lent-tables.ts'
 import { blockOf, segmentOfBlock, segmentsOf, type Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 
@@ -21,7 +22,7 @@ const SEGMENTS_AT_ONCE = 64
 
 /**
  * The segments of the chosen objects, the root's and then all of each pack: only the tables of one pack at a time are
- * in use.
+ * in use, so the segments of a pack are to be taken before the next pack is asked for.
  */
 export async function* chosenSegments(
   catalog: PackCatalog,
@@ -29,11 +30,16 @@ export async function* chosenSegments(
   { packs, root }: ChosenObjects,
 ): AsyncGenerator<Iterable<Segment>> {
   if (root !== undefined) yield [await rootSegment(catalog, project, root)]
+  const lent = new LentTables(catalog)
   for (const { sequence, wanted } of packs) {
     const pack = await catalog.pack(project, sequence)
-    const tables = await catalog.tables(pack)
-    const rest = sequence === root?.sequence ? wanted.without(onlyBit(tables.objects, root.ordinal)) : wanted
-    yield segmentsOf(tables, rest, pack.source)
+    const { tables, giveBack } = await lent.borrow(pack)
+    try {
+      const rest = sequence === root?.sequence ? wanted.without(onlyBit(tables.objects, root.ordinal)) : wanted
+      yield segmentsOf(tables, rest, pack.source)
+    } finally {
+      giveBack()
+    }
   }
 }
 
@@ -117,6 +123,10 @@ export class GraphSelection implements Selection {
 
   get roomBytes(): number {
     return this.#buffers.roomBytes
+  }
+
+  get memory(): ReusedMemory {
+    return this.#reader.memory.readBuffers
   }
 
   lease(memory: MemoryLease): Promise<void> {

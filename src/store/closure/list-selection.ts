@@ -2,7 +2,7 @@ import { Yielder } from '../../async/yielder.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { IdSet } from '../../object/id-set.ts'
-import type { Fragment, Selection, SelectionReadOptions } from '../../object/selection.ts'
+import type { Fragment, ReusedMemory, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import type { Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
@@ -60,6 +60,10 @@ export class ListSelection implements Selection {
 
   get roomBytes(): number {
     return this.#buffers.roomBytes
+  }
+
+  get memory(): ReusedMemory {
+    return this.#parts.reader.memory.readBuffers
   }
 
   lease(memory: MemoryLease): Promise<void> {

@@ -89,20 +89,27 @@ export class SegmentReader {
     })
   }
 
-  /** Whole segments as they are stored, cut ones as lines. */
+  /**
+   * Whole segments as they are stored, cut ones as lines. A caller that knows that nobody needs the bytes of a fragment
+   * any more may give them back to `memory.readBuffers`.
+   */
   async *fragments(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly Fragment[]> {
     for await (const pieces of this.pieces(batches, reading)) yield pieces.map(({ fragment }) => fragment)
   }
 
   /** The same, each with its segment: the first of them for neighbours that are cut. */
   async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
-    for await (const { segments, stored, whole } of this.#spans(batches, reading)) {
+    const { readBuffers } = this.memory
+    for await (const { segments, stored, whole } of this.#spans(batches, reading, { readBuffers })) {
       const pieces = (
         await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run, this.environment)))
       ).flat()
-      const bytes = bytesOf(pieces.map(({ fragment }) => ('lines' in fragment ? fragment.lines : fragment.deflated)))
+      const passed = pieces.map(({ fragment }) => ('lines' in fragment ? fragment.lines : fragment.deflated))
+      const bytes = bytesOf(passed)
       reading.buffers.hold(bytes - whole.length)
       reading.buffers.passOn(bytes)
+      const storedBytes = bytesOf(passed.filter(({ buffer }) => buffer === whole.buffer))
+      readBuffers.giveBack(whole.subarray(storedBytes))
       yield pieces
     }
   }

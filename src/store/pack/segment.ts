@@ -8,9 +8,9 @@ export type ByteSource = { readonly blob: string } | { readonly bytes: Uint8Arra
 
 /** Which lines of inflated blocks to keep. */
 export interface LineCut {
+  /** Of each line of the blocks. */
   readonly lineBytes: Uint32Array
   readonly firstOrdinal: number
-  readonly endOrdinal: number
   readonly wanted: Bitmap
 }
 
@@ -121,7 +121,8 @@ function cutSegment(tables: PackTables, first: number, last: number, wanted: Bit
     objects++
     idBytes += tables.ids.ends[ordinal] - (ordinal === 0 ? 0 : tables.ids.ends[ordinal - 1])
   }
-  const cut = { lineBytes: tables.lineBytes, firstOrdinal, endOrdinal, wanted }
+  // A copy: the tables may be lent.
+  const cut = { lineBytes: tables.lineBytes.slice(firstOrdinal, endOrdinal), firstOrdinal, wanted }
   return { ...runOfBlocks(tables.directory, first, last, source), objects, idBytes, cut }
 }
 
@@ -147,9 +148,9 @@ function runOfBlocks(
 export function cutLines(raw: Uint8Array, cut: LineCut): Uint8Array {
   let from = 0
   let to = 0
-  for (let ordinal = cut.firstOrdinal; ordinal < cut.endOrdinal; ordinal++) {
-    const length = cut.lineBytes[ordinal]
-    if (cut.wanted.has(ordinal)) {
+  for (let i = 0; i < cut.lineBytes.length; i++) {
+    const length = cut.lineBytes[i]
+    if (cut.wanted.has(cut.firstOrdinal + i)) {
       if (from !== to) raw.copyWithin(to, from, from + length)
       to += length
     }

@@ -31,6 +31,12 @@ export interface CatalogParts {
 /** Records of packs that one call to the storage reads. */
 const LOADED_AT_ONCE = 64
 
+export interface BorrowedTables {
+  readonly tables: PackTables
+  /** To be called once. */
+  readonly giveBack: () => void
+}
+
 /** Loads packs' records and tables, and keeps the ones used last. */
 export class PackCatalog {
   readonly #records: RecordStore
@@ -132,18 +138,14 @@ export class PackCatalog {
   }
 
   /**
-   * Lends the tables to `use`, which keeps no view of them. Tables that are not in the cache stay out of it, and their
-   * memory goes back to `buffers`: for whoever reads the tables of very many packs once.
+   * The tables, until they are given back: after that there must be no view of them. Tables that are not in the cache stay
+   * out of it, and their memory goes back to `buffers`: for whoever reads the tables of very many packs once.
    */
-  async withTables<T>(pack: Pack, buffers: ReadBuffers, use: (tables: PackTables) => Promise<T>): Promise<T> {
+  async borrowTables(pack: Pack, buffers: ReadBuffers): Promise<BorrowedTables> {
     const cached = this.#tables.peek(tablesKey(pack))
-    if (cached !== undefined) return use(await cached)
+    if (cached !== undefined) return { tables: await cached, giveBack: () => undefined }
     const { tables, memory } = await readTablesInto(buffers, this.#blobs, pack, this.#environment)
-    try {
-      return await use(tables)
-    } finally {
-      buffers.giveBack(memory)
-    }
+    return { tables, giveBack: () => buffers.giveBack(memory) }
   }
 
   clear(): void {

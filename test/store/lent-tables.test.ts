@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { ReadBuffers } from '../../src/memory/read-buffers.ts'
-import { WalkTables } from '../../src/store/closure/walk-tables.ts'
+import { LentTables } from '../../src/store/closure/lent-tables.ts'
 import { type Pack, PackCatalog } from '../../src/store/records/pack-catalog.ts'
 import { viewProject } from '../../src/store/records/projects.ts'
 import { collected, type Made, never, openStore, put, undying } from './support.ts'
@@ -35,12 +35,12 @@ async function storedPack(): Promise<{ catalog: PackCatalog; pack: Pack; reads: 
 test('tables that are lent are whole, stay out of the cache, and the same ones come from it', async () => {
   const { catalog, pack, reads } = await storedPack()
   const buffers = new ReadBuffers(1_000_000)
-  const lent = (): Promise<string> =>
-    catalog.withTables(
-      pack,
-      buffers,
-      async ({ ids }) => await Promise.resolve(Buffer.from(ids.bytes).toString('latin1')),
-    )
+  const lent = async (): Promise<string> => {
+    const { tables, giveBack } = await catalog.borrowTables(pack, buffers)
+    const ids = Buffer.from(tables.ids.bytes).toString('latin1')
+    giveBack()
+    return ids
+  }
   const first = await lent()
   assert.equal(await lent(), first)
   assert.equal(reads(), 2)
@@ -48,17 +48,16 @@ test('tables that are lent are whole, stay out of the cache, and the same ones c
   assert.equal(Buffer.from(cached.ids.bytes).toString('latin1'), first)
   assert.equal(await lent(), first)
   assert.equal(reads(), 3)
-  await assert.rejects(
-    catalog.withTables(pack, buffers, () => Promise.reject(new Error('of the user'))),
-    /of the user/,
-  )
 })
 
 test('a walk through many objects reads tables past the cache, except those that it needs again and again', async () => {
   const calls: string[] = []
-  const tables = new WalkTables({
+  const tables = new LentTables({
     tables: (pack) => (calls.push(`kept ${pack.sequence}`), Promise.resolve({} as never)),
-    withTables: async (pack, _buffers, use) => (calls.push(`lent ${pack.sequence}`), await use({} as never)),
+    borrowTables: (pack) => {
+      calls.push(`lent ${pack.sequence}`)
+      return Promise.resolve({ tables: {} as never, giveBack: () => calls.push('given back') })
+    },
   })
   const read = async (sequence: number, objects: number): Promise<void> =>
     tables.lend({ sequence, record: { packId: String(sequence), objects } } as Pack, () => Promise.resolve())
@@ -68,7 +67,14 @@ test('a walk through many objects reads tables past the cache, except those that
   assert.deepEqual(calls, [
     ...Array<string>(6).fill('kept 1'),
     'lent 2',
-    ...Array<string>(4).fill('lent 3'),
+    'given back',
+    ...Array.from({ length: 4 }, () => ['lent 3', 'given back']).flat(),
     ...Array<string>(2).fill('kept 3'),
   ])
+  const fourth = { sequence: 4, record: { packId: '4', objects: 1 } } as Pack
+  await assert.rejects(
+    tables.lend(fourth, () => Promise.reject(new Error('of the user'))),
+    /of the user/,
+  )
+  assert.deepEqual(calls.slice(-2), ['lent 4', 'given back'])
 })

@@ -1,9 +1,9 @@
 import { ReadBuffers } from '../../memory/read-buffers.ts'
 import type { PackTables } from '../pack/pack-format.ts'
-import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { BorrowedTables, Pack, PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 
-/** A walk through more objects reads tables that no cache can keep. */
+/** Whoever goes through more objects reads tables that no cache can keep. */
 const KEPT_OBJECTS_MAX = 131_072
 /** Tables that are read more often than this are left in the cache: the graph leads to and fro between some packs. */
 const READS_MAX = 4
@@ -13,14 +13,14 @@ const IDLE_BYTES_MAX = 16_777_216
 const PACKS_AT_ONCE = 8
 const OBJECTS_AT_ONCE = 262_144
 
-type TableSource = Pick<PackCatalog, 'tables' | 'withTables'>
+type TableSource = Pick<PackCatalog, 'tables' | 'borrowTables'>
 
 /**
- * The tables that one walk reads. A small walk leaves them in the cache of the catalog. A large one reads most of them
- * into memory that it uses again and again: in the cache they would take the place of what others need, and be gone
- * before they are asked for again; and garbage that is made so fast costs as much as the walk.
+ * The tables that one walk or one answer reads. A small one leaves them in the cache of the catalog. A large one reads
+ * most of them into memory that it uses again and again: in the cache they would take the place of what others need, and
+ * be gone before they are asked for again; and garbage that is made so fast costs as much as the walk.
  */
-export class WalkTables {
+export class LentTables {
   readonly #catalog: TableSource
   readonly #buffers = new ReadBuffers(IDLE_BYTES_MAX)
   /** How often the tables of each pack were read. */
@@ -34,12 +34,23 @@ export class WalkTables {
 
   /** Lends the tables to `use`, which keeps no view of them. */
   async lend<T>(pack: Pack, use: (tables: PackTables) => Promise<T>): Promise<T> {
+    const { tables, giveBack } = await this.borrow(pack)
+    try {
+      return await use(tables)
+    } finally {
+      giveBack()
+    }
+  }
+
+  /** Lends the tables until they are given back: after that there must be no view of them. */
+  async borrow(pack: Pack): Promise<BorrowedTables> {
     const { packId, objects } = pack.record
     const reads = (this.#reads.get(packId) ?? 0) + 1
     this.#reads.set(packId, reads)
     if (reads === 1) this.#objects += objects
-    if (this.#objects <= KEPT_OBJECTS_MAX || reads > READS_MAX) return use(await this.#catalog.tables(pack))
-    return this.#catalog.withTables(pack, this.#buffers, use)
+    if (this.#objects <= KEPT_OBJECTS_MAX || reads > READS_MAX)
+      return { tables: await this.#catalog.tables(pack), giveBack: () => undefined }
+    return this.#catalog.borrowTables(pack, this.#buffers)
   }
 }
 
