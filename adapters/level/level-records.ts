@@ -13,7 +13,7 @@ import { passErrno } from '../common/errno.ts'
 import { QuickReads } from '../common/quick-reads.ts'
 import type { LevelDatabase } from './database.ts'
 import type { LevelWriter, WriteView } from './level-writer.ts'
-import { readMany } from './read-many.ts'
+import type { SortedReader } from './sorted-reader.ts'
 
 /**
  * One step of a long call: the entries that a thread of the pool reads, or a batch writes, without a pause for others.
@@ -33,17 +33,20 @@ export const LEVEL_RECORD_LIMITS: RecordLimits = {
 
 export interface RecordsPart {
   readonly database: LevelDatabase
+  readonly reader: SortedReader
   readonly writer: LevelWriter
 }
 
 /** Records in a LevelDB, one record a key. */
 export class LevelRecords implements RecordDriver {
   readonly #database: LevelDatabase
+  readonly #reader: SortedReader
   readonly #writer: LevelWriter
   readonly #quick = new QuickReads()
 
-  constructor({ database, writer }: RecordsPart) {
+  constructor({ database, reader, writer }: RecordsPart) {
     this.#database = database
+    this.#reader = reader
     this.#writer = writer
   }
 
@@ -54,7 +57,7 @@ export class LevelRecords implements RecordDriver {
     const values: (Uint8Array | undefined)[] = []
     for (let from = 0; from < keys.length; from += STEP_ENTRIES) {
       signal?.throwIfAborted()
-      values.push(...(await readMany(this.#database, keys.slice(from, from + STEP_ENTRIES))))
+      values.push(...(await this.#reader.getMany(keys.slice(from, from + STEP_ENTRIES))))
     }
     signal?.throwIfAborted()
     return values

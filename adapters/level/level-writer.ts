@@ -1,8 +1,8 @@
 import { isTooManyFiles, withErrno } from '../common/errno.ts'
 import type { WriteGuard } from '../common/write-guard.ts'
 import type { LevelDatabase, OpenDatabase } from './database.ts'
-import { readMany } from './read-many.ts'
 import type { RecordedLengths } from './recorded-lengths.ts'
+import type { SortedReader } from './sorted-reader.ts'
 import type { Semaphore } from '../../src/async/semaphore.ts'
 
 /** Syncs at once of one backend: each holds a thread of the pool, which has four, and reads want some of them too. */
@@ -47,6 +47,7 @@ interface QueuedJob {
  */
 export class LevelWriter {
   readonly #database: LevelDatabase
+  readonly #reader: SortedReader
   readonly #lengths: RecordedLengths
   readonly #guard: WriteGuard
   readonly #syncs: Semaphore
@@ -55,10 +56,11 @@ export class LevelWriter {
   #running = false
 
   constructor(
-    { database, lengths }: OpenDatabase,
+    { database, reader, lengths }: OpenDatabase,
     options: { readonly guard: WriteGuard; readonly syncs: Semaphore; readonly sync: boolean },
   ) {
     this.#database = database
+    this.#reader = reader
     this.#lengths = lengths
     this.#guard = options.guard
     this.#syncs = options.syncs
@@ -121,7 +123,7 @@ export class LevelWriter {
   async #read(group: readonly QueuedJob[]): Promise<Map<string, Uint8Array | undefined>> {
     const keys = new Map<string, Uint8Array>()
     for (const { job } of group) for (const key of job.reads) keys.set(textOf(key), key)
-    const values = keys.size > 0 ? await readMany(this.#database, [...keys.values()]) : []
+    const values = keys.size > 0 ? await this.#reader.getMany([...keys.values()]) : []
     return new Map([...keys.keys()].map((text, at) => [text, values[at]]))
   }
 

@@ -13,6 +13,7 @@ import { FolderSyncs } from '../../adapters/filesystem/folder-syncs.ts'
 import { WriteGuard } from '../../adapters/common/write-guard.ts'
 import { closeDatabase } from '../../adapters/level/database.ts'
 import { RecordedLengths } from '../../adapters/level/recorded-lengths.ts'
+import { SortedReader } from '../../adapters/level/sorted-reader.ts'
 import { LevelRecords } from '../../adapters/level/level-records.ts'
 import { LevelWriter } from '../../adapters/level/level-writer.ts'
 import { Semaphore } from '../../src/async/semaphore.ts'
@@ -52,13 +53,14 @@ async function failingRecords(
   const database = new FailingLevel(join(root, name), { keyEncoding: 'buffer', valueEncoding: 'buffer' })
   await database.open()
   const guard = new WriteGuard(root)
+  const reader = new SortedReader(database)
   const lengths = await RecordedLengths.start(database.location)
-  const writer = new LevelWriter({ database, lengths }, { guard, syncs: new Semaphore(2), sync: true })
+  const writer = new LevelWriter({ database, reader, lengths }, { guard, syncs: new Semaphore(2), sync: true })
   const { records } = guardedBackend({
     open: async () => ({
-      records: new LevelRecords({ database, writer }),
+      records: new LevelRecords({ database, reader, writer }),
       blobs: nothing,
-      close: () => closeDatabase({ database, lengths }),
+      close: () => closeDatabase({ database, reader, lengths }),
     }),
   })
   return { database, guard, records }

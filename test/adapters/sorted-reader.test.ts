@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { SortedReader } from '../../adapters/level/sorted-reader.ts'
+
+test('keys are read as the database has them, forwards and backwards in turn, and answered in their own order', async () => {
+  const asked: string[][] = []
+  const database = {
+    getMany: (keys: readonly Uint8Array[]) => {
+      const texts = keys.map((key) => Buffer.from(key).toString('utf8'))
+      asked.push(texts)
+      return Promise.resolve(texts.map((text) => (text === 'of-none' ? undefined : Buffer.from(`value ${text}`))))
+    },
+  }
+  const reader = new SortedReader(database as never)
+  for (let call = 1; call <= 3; call++) {
+    const values = await reader.getMany(['of-c', 'of-a', 'of-none', 'of-b'].map((key) => Buffer.from(key)))
+    assert.deepEqual(
+      values.map((value) => value && Buffer.from(value).toString('utf8')),
+      ['value of-c', 'value of-a', undefined, 'value of-b'],
+    )
+  }
+  const sorted = ['of-a', 'of-b', 'of-c', 'of-none']
+  assert.deepEqual(asked, [sorted, sorted.toReversed(), sorted])
+  assert.deepEqual(await reader.getMany([]), [])
+})
