@@ -66,9 +66,16 @@ async function republish(): Promise<void> {
   console.log('published in docs/benchmark and README.md')
 }
 
+function checkGrowth(): void {
+  if (chosen.model === undefined && chosen.objects === undefined && chosen.profile !== 'building') return
+  throw new Error(`${GROWTH} measures models of its own: leave out --model, --objects and --profile building`)
+}
+
 async function run(): Promise<void> {
   const names = chosen.rows.split(',').filter((name) => name !== '')
   const families = orUsage(USAGE, () => chosenFamilies(names))
+  const hasGrowth = names.includes(GROWTH)
+  if (hasGrowth) orUsage(USAGE, checkGrowth)
   const [objects, repetitions, attempts] = orUsage(USAGE, () =>
     (['objects', 'repetitions', 'attempts'] as const).map((option) => {
       const text = chosen[option]
@@ -81,7 +88,7 @@ async function run(): Promise<void> {
   const results = await measure({
     ...chosen,
     families,
-    ...(names.includes(GROWTH) ? { growth: true } : {}),
+    ...(hasGrowth ? { growth: true } : {}),
     extent: chosen.full || chosen.rows !== '' ? 'full' : 'short',
     scratch,
     datasetsFolder: chosen.datasets ?? join(scratch, 'datasets'),

@@ -148,15 +148,16 @@ async function openServer({ server, token, project, backend, scratch }: MeasureO
 
 function workOf(options: MeasureOptions): readonly Work[] {
   const { families, model, root, profile, objects, full, growth = full } = options
-  if (model !== undefined) return [{ source: modelFile(model, root), families }]
   const name = profile === undefined ? undefined : profileName(profile)
+  if (model !== undefined) return [{ source: modelFile(model, root), families }]
   const generated = (families: readonly Family[], count: number, of: ProfileName = 'geometry'): Work => ({
     source: generatedModel(of, count),
     families,
   })
-  if (name !== undefined) return [generated(families, objects ?? OBJECTS, name)]
-  const work = families.length === 0 ? [] : usualWork(options, generated)
-  if (!growth || objects !== undefined) return work
+  const usual = (): readonly Work[] =>
+    name === undefined ? usualWork(options, generated) : [generated(families, objects ?? OBJECTS, name)]
+  const work = families.length === 0 ? [] : usual()
+  if (!growth || objects !== undefined || name === 'building') return work
   return [generated(GROWTH_FAMILIES, SMALL_OBJECTS), ...work, generated(GROWTH_FAMILIES, LARGE_OBJECTS)]
 }
 

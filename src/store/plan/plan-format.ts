@@ -6,6 +6,7 @@ import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
+import { Uint32List } from '../bytes/growable.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import type { Segment } from '../pack/segment.ts'
 
@@ -73,15 +74,15 @@ export interface PlanTotals {
 
 /** Collects rows while a plan is made. */
 export class PlanRowList {
-  readonly #rows: Record<(typeof PLAN_COLUMNS)[number], number[]> = {
-    sources: [],
-    starts: [],
-    storedBytes: [],
-    rawBytes: [],
-    rawCrc32: [],
-    storedCrc32: [],
-    objects: [],
-    idBytes: [],
+  readonly #rows: Record<(typeof PLAN_COLUMNS)[number], Uint32List> = {
+    sources: new Uint32List(),
+    starts: new Uint32List(),
+    storedBytes: new Uint32List(),
+    rawBytes: new Uint32List(),
+    rawCrc32: new Uint32List(),
+    storedCrc32: new Uint32List(),
+    objects: new Uint32List(),
+    idBytes: new Uint32List(),
   }
 
   push(source: number, segment: Omit<Segment, 'source' | 'cut'>): void {
@@ -97,9 +98,13 @@ export class PlanRowList {
 
   /** These rows, then those of `after`. */
   followedBy(after: PlanRowList): PlanRows {
-    const columns = PLAN_COLUMNS.map(
-      (column) => [column, Uint32Array.from([...this.#rows[column], ...after.#rows[column]])] as const,
-    )
+    const columns = PLAN_COLUMNS.map((column) => {
+      const [these, others] = [this.#rows[column], after.#rows[column]]
+      const values = new Uint32Array(these.length + others.length)
+      values.set(these.view())
+      values.set(others.view(), these.length)
+      return [column, values] as const
+    })
     return Object.fromEntries(columns) as unknown as PlanRows
   }
 }

@@ -148,7 +148,7 @@ export class PlanMaker {
       this.#rootIsInPatch = true
       for await (const lines of this.#reader.lines([[root]], { signal, buffers })) yield await this.#compress(lines)
     } else {
-      await this.#noteWhole(root, closure.root.sequence)
+      await this.#noteWhole([root], closure.root.sequence)
     }
     const pieces = patchPieces(this.#reader.pieces(this.#patchSegments(batches), { signal, buffers }))
     yield* readAhead(pieces, { count: FRAGMENTS_IN_FLIGHT }, (piece) =>
@@ -163,7 +163,7 @@ export class PlanMaker {
       const { sequence } = (sequences.next() as IteratorYieldResult<PackSelection>).value
       const rest: Segment[] = []
       for (const run of wholeRuns(segments)) {
-        if (this.#staysInPlace(run)) for (const segment of run) await this.#noteWhole(segment, sequence)
+        if (this.#staysInPlace(run)) await this.#noteWhole(run, sequence)
         else rest.push(...run)
       }
       if (rest.length > 0) yield rest
@@ -174,14 +174,14 @@ export class PlanMaker {
     return run[0].cut === undefined && run[run.length - 1].end - run[0].start >= this.#options.runInPlaceBytesMin
   }
 
-  async #noteWhole(segment: Segment, sequence: number): Promise<void> {
+  async #noteWhole(run: readonly Segment[], sequence: number): Promise<void> {
     let number = this.#packNumbers.get(sequence)
     if (number === undefined) {
       const { record } = await this.#catalog.pack(this.#order.project, sequence)
       number = this.#packs.push({ sequence, packId: record.packId, isInline: record.content !== 'blob' }) - 1
       this.#packNumbers.set(sequence, number)
     }
-    this.#rows.push(number, segment)
+    for (const segment of run) this.#rows.push(number, segment)
   }
 
   async #compress(lines: Uint8Array): Promise<PatchFragment> {
