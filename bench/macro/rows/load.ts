@@ -13,7 +13,7 @@ const SLOW_BYTES_PER_SECOND = 20_000
 const READERS = { smoke: [10], short: [500], full: [10, 100, 500] } as const
 const SEED = 17
 /** One alone is over so soon that its time says little. */
-const DOWNLOADS = 5
+const DOWNLOADS = 20
 const CALM_LOOK_MS = 500
 const CALM_SHARE = 0.05
 const CALM_MS_MAX = 60_000
