@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { MemoryLease } from '../../src/memory/memory-lease.ts'
 import { divideMemory } from '../../src/memory/service-memory.ts'
+import { projectFolder } from '../../src/store/records/keys.ts'
 import { PATIENCE_MS, turns } from '../support/patience.ts'
 import { gate, hooked } from './failures.ts'
 import { referTo } from './graphs.ts'
@@ -43,4 +45,35 @@ test('a download that waits for a walk of upkeep goes on by itself when upkeep g
   assert.equal((await within('the download', downloading))?.lines.length, below.length + 1)
   await store.close()
   assert.equal(requests.heldBytes, 0)
+})
+
+test('a plan is made ahead after the walks that requests wait for', async () => {
+  const below: Made[] = Array.from({ length: 3_000 }, (_, at) => ({ id: `${at}`.padStart(32, 'e'), text: `${at}` }))
+  const root = { id: 'root', children: referTo(below.map(({ id }) => id)) }
+  const { store: first, backend } = await openStore(memoryBackend())
+  for (const project of ['uploaded', 'downloaded']) await put(first, project, [...below, root])
+  await first.close()
+
+  const pass = gate()
+  const reads = new Map<string, number>()
+  const { store } = await openStore(
+    hooked(backend, async (call, name, work) => {
+      if (call === 'read') {
+        const folder = name.split('/')[0]
+        reads.set(folder, (reads.get(folder) ?? 0) + 1)
+        if (folder === projectFolder('downloaded')) await pass.opened
+      }
+      return work()
+    }),
+  )
+  const downloading = download(store, 'downloaded', 'root')
+  await until(() => reads.has(projectFolder('downloaded')))
+  await put(store, 'uploaded', [{ ...root, id: 'another root' }])
+  // It is due a quarter of a second after the upload.
+  await delay(500)
+  assert.equal(reads.has(projectFolder('uploaded')), false)
+  pass.open()
+  assert.equal((await within('the download', downloading))?.lines.length, below.length + 1)
+  await until(() => reads.has(projectFolder('uploaded')))
+  await store.close()
 })

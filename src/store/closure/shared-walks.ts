@@ -25,9 +25,16 @@ export class SharedWalks {
   readonly #parts: WalkContext
   readonly #walks = new SingleFlight<Closure>()
   readonly #walking = new Semaphore(WALKS_AT_ONCE)
+  /** Those that requests wait for. */
+  readonly #ofRequests = new Set<Promise<unknown>>()
 
   constructor(parts: WalkContext) {
     this.#parts = parts
+  }
+
+  /** Waits for the walks that requests wait for now: upkeep begins later, since it would take half of their time. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#ofRequests)
   }
 
   /**
@@ -44,10 +51,11 @@ export class SharedWalks {
     let isOwn = false
     const walk = (signal: AbortSignal): Promise<Closure> => {
       isOwn = true
-      return this.#walking.run(signal, async () => {
+      const walking = this.#walking.run(signal, async () => {
         const closure = await withWalk(this.#parts, project, { signal, party }, (lent) => lent.from(location))
         return { ...closure, sequence }
       })
+      return party.isUpkeep === true ? walking : this.#noted(walking)
     }
     if (pending !== undefined) return walk(signal)
     const { projectId, generation, sequence: before, layout } = project
@@ -59,5 +67,11 @@ export class SharedWalks {
       if (isOwn || !isForMemory) throw error
       return await this.#walks.run(key, signal, walk)
     }
+  }
+
+  #noted(walking: Promise<Closure>): Promise<Closure> {
+    const noted = walking.finally(() => this.#ofRequests.delete(noted))
+    this.#ofRequests.add(noted)
+    return noted
   }
 }
