@@ -50,6 +50,23 @@ test('tables that are lent are whole, stay out of the cache, and the same ones c
   assert.equal(reads(), 3)
 })
 
+test('large tables are left in the cache for those who share them', async () => {
+  const calls: string[] = []
+  const source: ConstructorParameters<typeof LentTables>[0] = {
+    tables: (pack) => (calls.push(`kept ${pack.sequence}`), Promise.resolve({} as never)),
+    borrowTables: (pack) => {
+      calls.push(`lent ${pack.sequence}`)
+      return Promise.resolve({ tables: {} as never, giveBack: () => undefined })
+    },
+  }
+  const tables = new LentTables(source, { storedBytesMax: 1_000 })
+  for (const [sequence, tableBytes] of [1_000, 1_001].entries()) {
+    const record = { packId: String(sequence), objects: 200_000, packBytes: 5_000, tablesStart: 5_000 - tableBytes }
+    await tables.borrow({ sequence, record } as Pack)
+  }
+  assert.deepEqual(calls, ['lent 0', 'kept 1'])
+})
+
 test('a walk through many objects reads tables past the cache, except those that it needs again and again', async () => {
   const calls: string[] = []
   const tables = new LentTables({

@@ -19,6 +19,8 @@ export interface ChosenObjects {
 
 /** Segments that an answer holds at a time: there can be hundreds of answers. */
 const SEGMENTS_AT_ONCE = 64
+/** Of larger tables, those of merged packs, a copy for each answer would be too much. */
+const OWN_TABLES_BYTES_MAX = 262_144
 
 /**
  * The segments of the chosen objects, the root's and then all of each pack: only the tables of one pack at a time are
@@ -30,7 +32,7 @@ export async function* chosenSegments(
   { packs, root }: ChosenObjects,
 ): AsyncGenerator<Iterable<Segment>> {
   if (root !== undefined) yield [await rootSegment(catalog, project, root)]
-  const lent = new LentTables(catalog)
+  const lent = new LentTables(catalog, { storedBytesMax: OWN_TABLES_BYTES_MAX })
   for (const { sequence, wanted } of packs) {
     const pack = await catalog.pack(project, sequence)
     const { tables, giveBack } = await lent.borrow(pack)

@@ -25,11 +25,14 @@ export class LentTables {
   readonly #buffers = new ReadBuffers(IDLE_BYTES_MAX)
   /** How often the tables of each pack were read. */
   readonly #reads = new Map<string, number>()
+  readonly #storedBytesMax: number
   /** In all of those packs. */
   #objects = 0
 
-  constructor(catalog: TableSource) {
+  /** Tables that take more than `storedBytesMax` in storage are left in the cache: for answers, which share them there. */
+  constructor(catalog: TableSource, { storedBytesMax = Infinity }: { readonly storedBytesMax?: number } = {}) {
     this.#catalog = catalog
+    this.#storedBytesMax = storedBytesMax
   }
 
   /** Lends the tables to `use`, which keeps no view of them. */
@@ -44,11 +47,12 @@ export class LentTables {
 
   /** Lends the tables until they are given back: after that there must be no view of them. */
   async borrow(pack: Pack): Promise<BorrowedTables> {
-    const { packId, objects } = pack.record
+    const { packId, objects, packBytes, tablesStart } = pack.record
     const reads = (this.#reads.get(packId) ?? 0) + 1
     this.#reads.set(packId, reads)
     if (reads === 1) this.#objects += objects
-    if (this.#objects <= KEPT_OBJECTS_MAX || reads > READS_MAX)
+    const isLarge = packBytes - tablesStart > this.#storedBytesMax
+    if (this.#objects <= KEPT_OBJECTS_MAX || reads > READS_MAX || isLarge)
       return { tables: await this.#catalog.tables(pack), giveBack: () => undefined }
     return this.#catalog.borrowTables(pack, this.#buffers)
   }

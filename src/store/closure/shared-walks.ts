@@ -1,4 +1,5 @@
 import { isServiceError } from '../../errors.ts'
+import { orAborted } from '../../async/abort.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import { SingleFlight } from '../../async/single-flight.ts'
 import type { Party } from '../../memory/memory-budget.ts'
@@ -25,16 +26,16 @@ export class SharedWalks {
   readonly #parts: WalkContext
   readonly #walks = new SingleFlight<Closure>()
   readonly #walking = new Semaphore(WALKS_AT_ONCE)
-  /** Those that requests wait for. */
-  readonly #ofRequests = new Set<Promise<unknown>>()
+  /** The ends of those that requests wait for. */
+  readonly #ofRequests = new Set<Promise<void>>()
 
   constructor(parts: WalkContext) {
     this.#parts = parts
   }
 
   /** Waits for the walks that requests wait for now: upkeep begins later, since it would take half of their time. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#ofRequests)
+  async settled(signal: AbortSignal): Promise<void> {
+    await orAborted(Promise.all(this.#ofRequests), signal)
   }
 
   /**
@@ -55,7 +56,8 @@ export class SharedWalks {
         const closure = await withWalk(this.#parts, project, { signal, party }, (lent) => lent.from(location))
         return { ...closure, sequence }
       })
-      return party.isUpkeep === true ? walking : this.#noted(walking)
+      if (party.isUpkeep !== true) this.#note(walking)
+      return walking
     }
     if (pending !== undefined) return walk(signal)
     const { projectId, generation, sequence: before, layout } = project
@@ -69,9 +71,9 @@ export class SharedWalks {
     }
   }
 
-  #noted(walking: Promise<Closure>): Promise<Closure> {
-    const noted = walking.finally(() => this.#ofRequests.delete(noted))
-    this.#ofRequests.add(noted)
-    return noted
+  #note(walking: Promise<Closure>): void {
+    const forget = (): void => void this.#ofRequests.delete(ended)
+    const ended = walking.then(forget, forget)
+    this.#ofRequests.add(ended)
   }
 }
