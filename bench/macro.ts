@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { chosenFamilies, GROWTH } from './macro/families.ts'
 import { measure } from './macro/measure.ts'
+import type { ProfileName } from './model/profiles.ts'
 import { tableOf } from './macro/table.ts'
 import { describeMachine, describeNoise } from './macro/summary.ts'
 import { publish, readResults, writeComparison, writeResults } from './report/files.ts'
@@ -71,11 +72,23 @@ function checkGrowth(): void {
   throw new Error(`${GROWTH} measures models of its own: leave out --model, --objects and --profile building`)
 }
 
+function profileOf(name: string | undefined): ProfileName | undefined {
+  if (name === undefined || name === 'building' || name === 'geometry') return name
+  throw new Error(`no profile ${name}; there are building and geometry`)
+}
+
+function checkModel(): void {
+  if (chosen.model === undefined || statSync(chosen.model, { throwIfNoEntry: false })?.isFile() === true) return
+  throw new Error(`--model has "${chosen.model}", which is no file`)
+}
+
 async function run(): Promise<void> {
   const names = chosen.rows.split(',').filter((name) => name !== '')
   const families = orUsage(USAGE, () => chosenFamilies(names))
   const hasGrowth = names.includes(GROWTH)
   if (hasGrowth) orUsage(USAGE, checkGrowth)
+  const profile = orUsage(USAGE, () => profileOf(chosen.profile))
+  orUsage(USAGE, checkModel)
   const [objects, repetitions, attempts] = orUsage(USAGE, () =>
     (['objects', 'repetitions', 'attempts'] as const).map((option) => {
       const text = chosen[option]
@@ -88,6 +101,7 @@ async function run(): Promise<void> {
   const results = await measure({
     ...chosen,
     families,
+    profile,
     ...(hasGrowth ? { growth: true } : {}),
     extent: chosen.full || chosen.rows !== '' ? 'full' : 'short',
     scratch,

@@ -28,7 +28,7 @@ export interface MeasureOptions {
   readonly scratch: string
   readonly datasetsFolder: string
   readonly objects?: number | undefined
-  readonly profile?: string | undefined
+  readonly profile?: ProfileName | undefined
   readonly repetitions?: number | undefined
   /** Attempts at a row while others use the machine, at most. */
   readonly attempts?: number | undefined
@@ -148,16 +148,15 @@ async function openServer({ server, token, project, backend, scratch }: MeasureO
 
 function workOf(options: MeasureOptions): readonly Work[] {
   const { families, model, root, profile, objects, full, growth = full } = options
-  const name = profile === undefined ? undefined : profileName(profile)
   if (model !== undefined) return [{ source: modelFile(model, root), families }]
   const generated = (families: readonly Family[], count: number, of: ProfileName = 'geometry'): Work => ({
     source: generatedModel(of, count),
     families,
   })
   const usual = (): readonly Work[] =>
-    name === undefined ? usualWork(options, generated) : [generated(families, objects ?? OBJECTS, name)]
+    profile === undefined ? usualWork(options, generated) : [generated(families, objects ?? OBJECTS, profile)]
   const work = families.length === 0 ? [] : usual()
-  if (!growth || objects !== undefined || name === 'building') return work
+  if (!growth || objects !== undefined || profile === 'building') return work
   return [generated(GROWTH_FAMILIES, SMALL_OBJECTS), ...work, generated(GROWTH_FAMILIES, LARGE_OBJECTS)]
 }
 
@@ -168,11 +167,6 @@ function usualWork(
   if (rows !== '') return [generated(families, objects)]
   const both = full ? families : families.filter(({ name }) => BOTH_PROFILES.has(name))
   return [generated(families, objects), generated(both, full ? objects : Math.ceil(objects / 2), 'building')]
-}
-
-function profileName(name: string): ProfileName {
-  if (name === 'building' || name === 'geometry') return name
-  throw new Error(`no profile ${name}; there are building and geometry`)
 }
 
 /** Rows that were measured before another one failed are kept. */
