@@ -33,7 +33,7 @@ export class SharedWalks {
     this.#parts = parts
   }
 
-  /** Waits for the walks that requests wait for now: upkeep begins later, since it would take half of their time. */
+  /** Waits for the walks that requests wait for now: upkeep begins later, since it would slow them down. */
   async settled(signal: AbortSignal): Promise<void> {
     await orAborted(Promise.all(this.#ofRequests), signal)
   }
