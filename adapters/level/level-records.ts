@@ -12,7 +12,7 @@ import type { RecordDriver } from '../../src/storage/driver.ts'
 import { passErrno } from '../common/errno.ts'
 import { QuickReads } from '../common/quick-reads.ts'
 import type { LevelDatabase } from './database.ts'
-import type { LevelWriter, WriteView } from './level-writer.ts'
+import { type LevelWriter, textOf, type WriteView } from './level-writer.ts'
 import type { SortedReader } from './sorted-reader.ts'
 
 /**
@@ -57,7 +57,8 @@ export class LevelRecords implements RecordDriver {
     const values: (Uint8Array | undefined)[] = []
     for (let from = 0; from < keys.length; from += STEP_ENTRIES) {
       signal?.throwIfAborted()
-      values.push(...(await this.#reader.getMany(keys.slice(from, from + STEP_ENTRIES))))
+      const some = keys.slice(from, from + STEP_ENTRIES)
+      values.push(...(await this.#writer.absent.noteAbsent(some.map(textOf), () => this.#reader.getMany(some))))
     }
     signal?.throwIfAborted()
     return values

@@ -1,5 +1,6 @@
 import { isTooManyFiles, withErrno } from '../common/errno.ts'
 import type { WriteGuard } from '../common/write-guard.ts'
+import { AbsentKeys } from './absent-keys.ts'
 import type { LevelDatabase, OpenDatabase } from './database.ts'
 import type { RecordedLengths } from './recorded-lengths.ts'
 import type { SortedReader } from './sorted-reader.ts'
@@ -46,6 +47,8 @@ interface QueuedJob {
  * other, and writes one synced batch. So jobs are serializable, and concurrent ones share a sync.
  */
 export class LevelWriter {
+  /** Keys that need not be read. */
+  readonly absent: AbsentKeys = new AbsentKeys()
   readonly #database: LevelDatabase
   readonly #reader: SortedReader
   readonly #lengths: RecordedLengths
@@ -113,7 +116,13 @@ export class LevelWriter {
       this.#guard.check()
       const view = new Overlay(await this.#read(jobs))
       jobs = jobs.filter((queued) => decide(queued, view))
-      await this.#write(view.operations())
+      const operations = view.operations()
+      this.absent.beginWrite(new Set(operations.keys()))
+      try {
+        await this.#write([...operations.values()])
+      } finally {
+        this.absent.endWrite()
+      }
       for (const queued of jobs) queued.settle()
     } catch (error) {
       for (const queued of jobs) queued.settle({ error })
@@ -121,10 +130,17 @@ export class LevelWriter {
   }
 
   async #read(group: readonly QueuedJob[]): Promise<Map<string, Uint8Array | undefined>> {
-    const keys = new Map<string, Uint8Array>()
-    for (const { job } of group) for (const key of job.reads) keys.set(textOf(key), key)
-    const values = keys.size > 0 ? await this.#reader.getMany([...keys.values()]) : []
-    return new Map([...keys.keys()].map((text, at) => [text, values[at]]))
+    const held = new Map<string, Uint8Array | undefined>()
+    const unknown = new Map<string, Uint8Array>()
+    for (const { job } of group)
+      for (const key of job.reads) {
+        const text = textOf(key)
+        if (this.absent.has(text)) held.set(text, undefined)
+        else unknown.set(text, key)
+      }
+    const values = unknown.size > 0 ? await this.#reader.getMany([...unknown.values()]) : []
+    for (const [at, text] of [...unknown.keys()].entries()) held.set(text, values[at])
+    return held
   }
 
   async #write(operations: readonly Operation[]): Promise<void> {
@@ -184,8 +200,8 @@ class Overlay implements WriteView {
     this.#operations.set(text, { type: 'del', key })
   }
 
-  operations(): Operation[] {
-    return [...this.#operations.values()]
+  operations(): ReadonlyMap<string, Operation> {
+    return this.#operations
   }
 }
 
@@ -200,6 +216,7 @@ function decide(queued: QueuedJob, view: WriteView): boolean {
   }
 }
 
-function textOf(key: Uint8Array): string {
+/** A key as `AbsentKeys` has it. */
+export function textOf(key: Uint8Array): string {
   return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')
 }
