@@ -5,20 +5,20 @@ import { MEMORY_BYTES_MAX } from '../../memory/service-memory.ts'
 /**
  * How much the heap may grow, in percent, from one full collection to the next. Bodies and blocks of uploads lie outside
  * the heap and count with it, and the heap of a server at work is small: V8 would collect all of it for every 16 MB of
- * JSON that arrive. At 200 an upload takes about an eighth less processor time.
+ * JSON that arrive. Uploads take no less processor time with more than this.
  */
-const GROWING_PERCENT_MAX = 200
-/** The least, in a process that holds as much as it should. */
+const GROWING_PERCENT_MAX = 100
+/** The least, in a process that holds as much as it should. Uploads then take far more processor time. */
 const GROWING_PERCENT_MIN = 15
 /** A change of less makes no difference. */
 const GROWING_PERCENT_STEP = 5
 /**
  * How much a process holds beside its memory budget when it begins to collect more often, and when it collects as often
- * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 150 MB, and the allocator
- * of the system keeps some of what it once gave.
+ * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 150 MB. The allocator of
+ * the system keeps some of what it once gave, and no collection returns that.
  */
-const OTHER_BYTES_WIDE = 80_000_000
-const OTHER_BYTES_NARROW = 125_000_000
+const OTHER_BYTES_WIDE = 150_000_000
+const OTHER_BYTES_NARROW = 190_000_000
 /**
  * Both halves of the space of young objects. V8 doubles it under load, up to 32 MB, and halves it when there is little
  * to do. Nothing is faster with more than this.
