@@ -5,6 +5,7 @@ import { building } from '../model/building.ts'
 import { issueToken } from '../server.ts'
 import { uploadModel } from '../upload.ts'
 import { type Bound, printFigure } from './bound.ts'
+import { changedBlocks, inflatingSeconds, replacedIds } from './changed-blocks.ts'
 import { secondsDuring } from './processor-time.ts'
 import { whileServing } from './serving.ts'
 
@@ -13,8 +14,8 @@ const CHANGED = 0.05
 
 /**
  * The processor time of the first delta between two versions after a start of the server, and of what no delta can do
- * without: to read the older texts of all changed objects, here as one list of them, and to find out what differs, as
- * in an answer without deltas.
+ * without: to inflate the texts of all changed objects, to read the older ones, here as one list of them, and to find
+ * out what differs, as in an answer without deltas.
  */
 export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder }) => {
   const data = join(folder, 'data')
@@ -34,12 +35,14 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
       const { main, others } = await secondsDuring(pid, () => work(url))
       return main + others
     })
+  const changed = changedBlocks(versions)
   const times = await repeat(rounds, async () => {
     const digest = await whileServing(data, ({ url }) => digestOf(`${url}/objects/delta/${older}`, headers))
     const since = `/objects/delta/${newer}?have=${older}@${digest}`
     return {
       delta: await fresh((url) => download(`${url}${since}&delta`, headers)),
       whole: await fresh((url) => download(`${url}${since}`, headers)),
+      zlib: inflatingSeconds(changed),
       olderTexts: await fresh((url) => postList(`${url}/api/getobjects/delta`, headers, list)),
     }
   })
@@ -59,15 +62,11 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
     's',
     times.map(({ olderTexts }) => olderTexts),
   )
-}
-
-/** The objects of the first version that the second one lacks. */
-function replacedIds([older, newer]: readonly Parameters<typeof building>[0][]): readonly string[] {
-  const kept = new Set<string>()
-  for (const batch of building(newer)) for (const { id } of batch) kept.add(id)
-  const replaced: string[] = []
-  for (const batch of building(older)) for (const { id } of batch) if (!kept.has(id)) replaced.push(id)
-  return replaced
+  printFigure(
+    'to inflate the older and the newer texts, and nothing else',
+    's',
+    times.map(({ zlib }) => zlib),
+  )
 }
 
 async function digestOf(url: string, headers: Readonly<Record<string, string>>): Promise<string> {

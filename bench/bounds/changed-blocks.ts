@@ -1,0 +1,90 @@
+import { constants, deflateRawSync } from 'node:zlib'
+import { fitsBlock } from '../../src/blocks/ready-blocks.ts'
+import { inflateBeginning } from '../../src/compression/inflate.ts'
+import { building } from '../model/building.ts'
+
+/** As the blocks of an upload are compressed. */
+const COMPRESSION_LEVEL = 2
+const MICROSECONDS = 1e6
+
+type Version = Parameters<typeof building>[0]
+
+/** A block and how much of it must be inflated. */
+export interface NeededBlock {
+  readonly stored: Uint8Array
+  readonly rawBytes: number
+  readonly neededBytes: number
+}
+
+interface Block {
+  readonly raw: Buffer
+  readonly ids: readonly string[]
+  /** Where each line ends. */
+  readonly ends: readonly number[]
+}
+
+/** The objects of the first version that the second one lacks. */
+export function replacedIds([older, newer]: readonly Version[]): readonly string[] {
+  const kept = new Set(idsOf(newer))
+  return idsOf(older).filter((id) => !kept.has(id))
+}
+
+/** The blocks with replaced objects, once for each and as far as its line, and the blocks of the objects that replace them. */
+export function changedBlocks([older, newer]: readonly Version[]): readonly NeededBlock[] {
+  const needed: NeededBlock[] = []
+  const replaced = new Set(replacedIds([older, newer]))
+  for (const { raw, ids, ends } of blocksOf(linesOf(older))) {
+    const wanted = ends.filter((_, i) => replaced.has(ids[i]))
+    if (wanted.length === 0) continue
+    const stored = deflated(raw)
+    for (const neededBytes of wanted) needed.push({ stored, rawBytes: raw.length, neededBytes })
+  }
+  for (const { raw } of blocksOf(linesOf(newer, new Set(idsOf(older)))))
+    needed.push({ stored: deflated(raw), rawBytes: raw.length, neededBytes: raw.length })
+  return needed
+}
+
+/** The processor time of zlib alone. */
+export function inflatingSeconds(blocks: readonly NeededBlock[]): number {
+  const output = new Uint8Array(Math.max(...blocks.map(({ neededBytes }) => neededBytes)))
+  const before = process.cpuUsage()
+  for (const { stored, rawBytes, neededBytes } of blocks)
+    inflateBeginning(output.subarray(0, neededBytes), stored, rawBytes)
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / MICROSECONDS
+}
+
+function idsOf(version: Version): string[] {
+  return [...building(version)].flatMap((batch) => batch.map(({ id }) => id))
+}
+
+function* linesOf(version: Version, without: ReadonlySet<string> = new Set()): Generator<readonly [string, Buffer]> {
+  for (const batch of building(version))
+    for (const { id, json } of batch) if (!without.has(id)) yield [id, Buffer.from(`${id}\t${json}\n`)]
+}
+
+/** Lines in blocks of the size that uploads make. */
+function* blocksOf(lines: Iterable<readonly [string, Buffer]>): Generator<Block> {
+  let block: (readonly [string, Buffer])[] = []
+  let bytes = 0
+  for (const entry of lines) {
+    const [, { length }] = entry
+    if (block.length > 0 && !fitsBlock(bytes, length)) {
+      yield whole(block)
+      ;[block, bytes] = [[], 0]
+    }
+    block.push(entry)
+    bytes += length
+  }
+  if (block.length > 0) yield whole(block)
+}
+
+function whole(lines: readonly (readonly [string, Buffer])[]): Block {
+  let end = 0
+  const ends = lines.map(([, { length }]) => (end += length))
+  return { raw: Buffer.concat(lines.map(([, line]) => line)), ids: lines.map(([id]) => id), ends }
+}
+
+function deflated(raw: Uint8Array): Uint8Array {
+  return deflateRawSync(raw, { level: COMPRESSION_LEVEL, finishFlush: constants.Z_FULL_FLUSH })
+}
