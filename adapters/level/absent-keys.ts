@@ -13,7 +13,7 @@ const IS_ABSENT = 0
 export class AbsentKeys {
   /** `IS_ABSENT`, or the number of the search that is looking for the key. The oldest come first. */
   readonly #keys = new Map<string, number>()
-  #beingWritten: ReadonlySet<string> = new Set()
+  #beingWritten: ReadonlyMap<string, unknown> = new Map()
   #searches = 0
 
   has(key: string): boolean {
@@ -41,15 +41,15 @@ export class AbsentKeys {
     }
   }
 
-  /** To be called before these keys are written. */
-  beginWrite(keys: ReadonlySet<string>): void {
-    for (const key of keys) this.#keys.delete(key)
-    this.#beingWritten = keys
+  /** To be called before the keys of this map are written. */
+  beginWrite(writes: ReadonlyMap<string, unknown>): void {
+    for (const key of writes.keys()) this.#keys.delete(key)
+    this.#beingWritten = writes
   }
 
   /** To be called when a search would find what was written, or the write has failed. */
   endWrite(): void {
-    this.#beingWritten = new Set()
+    this.#beingWritten = new Map()
   }
 
   #forgetOldest(): void {

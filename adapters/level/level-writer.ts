@@ -117,7 +117,7 @@ export class LevelWriter {
       const view = new Overlay(await this.#read(jobs))
       jobs = jobs.filter((queued) => decide(queued, view))
       const operations = view.operations()
-      this.absent.beginWrite(new Set(operations.keys()))
+      this.absent.beginWrite(operations)
       try {
         await this.#write([...operations.values()])
       } finally {

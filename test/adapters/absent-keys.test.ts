@@ -28,7 +28,7 @@ test('a key that was not found is absent until it is written', async () => {
   assert.deepEqual(values, [undefined, 'value'])
   assert.equal(absent.has('key'), true)
   assert.equal(absent.has('held'), false)
-  absent.beginWrite(new Set(['key']))
+  absent.beginWrite(new Map([['key', 'value']]))
   assert.equal(absent.has('key'), false)
   absent.endWrite()
   assert.equal(absent.has('key'), false)
@@ -39,7 +39,7 @@ test('nothing is known of a key that is written while it is looked for', async (
   const read = new Held()
   const search = absent.noteAbsent(['key', 'other'], () => read.values)
   assert.equal(absent.has('key'), false, 'as long as it is looked for')
-  absent.beginWrite(new Set(['key']))
+  absent.beginWrite(new Map([['key', 'value']]))
   absent.endWrite()
   read.end()
   await search
@@ -48,7 +48,7 @@ test('nothing is known of a key that is written while it is looked for', async (
 
 test('nothing is known of a key that is being written when the search begins', async () => {
   const absent = new AbsentKeys()
-  absent.beginWrite(new Set(['key']))
+  absent.beginWrite(new Map([['key', 'value']]))
   const search = absent.noteAbsent(['key'], none)
   absent.endWrite()
   await search
@@ -67,7 +67,7 @@ test('a search that fails says nothing, and one that is slower than another keep
   const read = new Held()
   const slow = absent.noteAbsent(['key', 'other'], () => read.values)
   await absent.noteAbsent(['key'], none)
-  absent.beginWrite(new Set(['key']))
+  absent.beginWrite(new Map([['key', 'value']]))
   absent.endWrite()
   await absent.noteAbsent(['key'], none)
   assert.equal(absent.has('key'), true)
