@@ -135,7 +135,6 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
    */
   async planAhead(projectId: string, rootId: string): Promise<boolean> {
     const { plans, closing: signal } = this.#parts
-    await this.#walks.settled(signal)
     const plan = async (): Promise<boolean> => {
       const root = await this.#findRoot(projectId, rootId, { signal, isUpkeep: true })
       if (root === undefined || (await plans.find(root.project, rootId, '', signal)) !== undefined) return true

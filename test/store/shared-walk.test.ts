@@ -77,3 +77,42 @@ test('a plan is made ahead after the walks that requests wait for', async () => 
   await until(() => reads.has(projectFolder('uploaded')))
   await store.close()
 })
+
+for (const isJoined of [false, true])
+  test(`a walk of upkeep gives way to that of a request${isJoined ? ', until a request joins it' : ''}`, async () => {
+    const below: Made[] = Array.from({ length: 3_000 }, (_, at) => ({ id: `${at}`.padStart(32, 'e'), text: `${at}` }))
+    const root = { id: 'root', children: referTo(below.map(({ id }) => id)) }
+    const { store: first, backend } = await openStore(memoryBackend())
+    for (const project of ['uploaded', 'downloaded']) await put(first, project, [...below, root])
+    await first.close()
+
+    const passes = new Map(['uploaded', 'downloaded'].map((project) => [projectFolder(project), gate()]))
+    const calls = new Set<string>()
+    const { store } = await openStore(
+      hooked(backend, async (call, name, work) => {
+        const folder = name.split('/')[0]
+        calls.add(`${call} ${folder}`)
+        if (call === 'read') await passes.get(folder)?.opened
+        return work()
+      }),
+    )
+    const has = (call: string, project: string): boolean => calls.has(`${call} ${projectFolder(project)}`)
+    const open = (project: string): void => passes.get(projectFolder(project))?.open()
+
+    await put(store, 'uploaded', [{ ...root, id: 'another root' }])
+    calls.clear()
+    await until(() => has('read', 'uploaded'))
+    const downloading = download(store, 'downloaded', 'root')
+    await until(() => has('read', 'downloaded'))
+    open('uploaded')
+    await delay(300)
+    assert.equal(has('put', 'uploaded'), false)
+    if (isJoined) {
+      const joining = await within('the download that joins', download(store, 'uploaded', 'another root'))
+      assert.equal(joining?.lines.length, below.length + 1)
+    }
+    open('downloaded')
+    assert.equal((await within('the download', downloading))?.lines.length, below.length + 1)
+    await until(() => has('put', 'uploaded'))
+    await store.close()
+  })

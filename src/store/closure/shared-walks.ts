@@ -1,5 +1,4 @@
 import { isServiceError } from '../../errors.ts'
-import { orAborted } from '../../async/abort.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import { SingleFlight } from '../../async/single-flight.ts'
 import type { Party } from '../../memory/memory-budget.ts'
@@ -8,9 +7,10 @@ import { OutdatedViewError } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { firstPending } from '../records/projects.ts'
 import type { Closure } from './closure.ts'
+import { WalkPrecedence } from './walk-precedence.ts'
 import { type WalkContext, withWalk } from './with-walk.ts'
 
-/** Each holds the tables of the packs that it walks through. */
+/** Each holds the tables of the packs that it walks through. Upkeep has one more, which gives way to these. */
 const WALKS_AT_ONCE = 2
 
 export interface FoundRoot {
@@ -26,16 +26,12 @@ export class SharedWalks {
   readonly #parts: WalkContext
   readonly #walks = new SingleFlight<Closure>()
   readonly #walking = new Semaphore(WALKS_AT_ONCE)
-  /** The ends of those that requests wait for. */
-  readonly #ofRequests = new Set<Promise<void>>()
+  readonly #precedence = new WalkPrecedence()
+  /** Each makes a walk that upkeep has begun one of requests. */
+  readonly #joins = new Map<string, () => void>()
 
   constructor(parts: WalkContext) {
     this.#parts = parts
-  }
-
-  /** Waits for the walks that requests wait for now: upkeep begins later, since it would slow them down. */
-  async settled(signal: AbortSignal): Promise<void> {
-    await orAborted(Promise.all(this.#ofRequests), signal)
   }
 
   /**
@@ -46,22 +42,21 @@ export class SharedWalks {
    * first caller uses it. If a walk that others began ends because their memory is needed, the caller walks again,
    * once.
    */
-  async closure({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
+  async closure(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
+    const { project, rootId, party } = root
     const pending = await firstPending(this.#parts.records, project)
     const sequence = Math.min(pending ?? project.sequence, project.sequence)
-    let isOwn = false
-    const walk = (signal: AbortSignal): Promise<Closure> => {
-      isOwn = true
-      const walking = this.#walking.run(signal, async () => {
-        const closure = await withWalk(this.#parts, project, { signal, party }, (lent) => lent.from(location))
-        return { ...closure, sequence }
-      })
-      if (party.isUpkeep !== true) this.#note(walking)
-      return walking
-    }
-    if (pending !== undefined) return walk(signal)
     const { projectId, generation, sequence: before, layout } = project
     const key = `${projectId}\0${generation}\0${before}\0${layout}\0${rootId}`
+    let isOwn = false
+    const walk = async (signal: AbortSignal): Promise<Closure> => {
+      isOwn = true
+      const closure =
+        party.isUpkeep === true ? this.#walkOfUpkeep(root, key, signal) : this.#walkOfRequest(root, signal)
+      return { ...(await closure), sequence }
+    }
+    if (pending !== undefined) return walk(signal)
+    if (party.isUpkeep !== true) this.#joins.get(key)?.()
     try {
       return await this.#walks.run(key, signal, walk)
     } catch (error) {
@@ -71,9 +66,21 @@ export class SharedWalks {
     }
   }
 
-  #note(walking: Promise<Closure>): void {
-    const forget = (): void => void this.#ofRequests.delete(ended)
-    const ended = walking.then(forget, forget)
-    this.#ofRequests.add(ended)
+  #walkOfRequest(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
+    return this.#precedence.ofRequest(this.#walking.run(signal, () => this.#walk(root, signal)))
+  }
+
+  async #walkOfUpkeep(root: FoundRoot, key: string, signal: AbortSignal): Promise<Closure> {
+    const { walking, join } = this.#precedence.ofUpkeep((own) => this.#walk(root, own), signal)
+    this.#joins.set(key, join)
+    try {
+      return await walking
+    } finally {
+      if (this.#joins.get(key) === join) this.#joins.delete(key)
+    }
+  }
+
+  #walk({ project, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
+    return withWalk(this.#parts, project, { signal, party }, (walk) => walk.from(location))
   }
 }
