@@ -12,7 +12,7 @@ import type { DecodeOptions } from './decode-upload.ts'
 import { readWire, type UploadSource } from './wire.ts'
 
 /** Blocks that are inflated without a pause, and are looked up together. */
-const GROUP_RAW_BYTES = 262_144
+const GROUP_RAW_BYTES = 1_048_576
 
 /** Whether the body consists of ready blocks. */
 export function isBlockUpload({ contentType }: Pick<UploadSource, 'contentType'>): boolean {
@@ -20,7 +20,7 @@ export function isBlockUpload({ contentType }: Pick<UploadSource, 'contentType'>
 }
 
 /**
- * The blocks of an upload of ready blocks, inflated and compared with their checksums, about 256 KB at a time. Their
+ * The blocks of an upload of ready blocks, inflated and compared with their checksums, up to 1 MB at a time. Their
  * lines are not looked at. What they inflate to is valid until the next blocks are asked for. Nothing may be kept before the iteration has ended well: an error can stand behind the last block.
  *
  * Throws `invalid_blocks`, `unsupported_media_type`, `request_too_large`, `request_aborted`, `object_too_large`, `inflated_too_large` and
@@ -71,9 +71,11 @@ class FrameGroup {
     return this.#frames.length === 1 && this.#rawBytes > SHORT_RAW_BYTES_MAX
   }
 
-  /** Bytes that its blocks hold, inflated too; a long one is copied to inflate it. */
+  /** Bytes that its blocks hold, inflated too; a long one is copied to inflate it, and not into the buffer. */
   get memoryBytes(): number {
-    return 2 * this.#storedBytes + this.#rawBytes + this.#buffer.length
+    return this.#isLong
+      ? 2 * this.#storedBytes + this.#rawBytes + this.#buffer.length
+      : this.#storedBytes + Math.max(this.#buffer.length, bufferBytes(this.#rawBytes))
   }
 
   hasRoomFor({ rawBytes }: BlockFrame): boolean {
@@ -102,9 +104,13 @@ class FrameGroup {
   }
 
   #bufferOf(bytes: number): Uint8Array {
-    if (bytes > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(bytes)))
+    if (bytes > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(bufferBytes(bytes))
     return this.#buffer.subarray(0, bytes)
   }
+}
+
+function bufferBytes(rawBytes: number): number {
+  return 2 ** Math.ceil(Math.log2(rawBytes))
 }
 
 async function inflateLong(block: BlockFrame, fragments: ForeignFragments): Promise<Uint8Array> {
