@@ -5,6 +5,7 @@ import type { Bound } from './bounds/bound.ts'
 import { gzippedArray } from './bounds/array.ts'
 import { delta } from './bounds/delta.ts'
 import { clients, restart } from './bounds/downloads.ts'
+import { lookUps } from './bounds/look-ups.ts'
 import { unplanned } from './bounds/unplanned.ts'
 import { blockUploads, gzippedUploads } from './bounds/uploads.ts'
 import { PROFILES, type ProfileName } from './model/profiles.ts'
@@ -21,6 +22,7 @@ const ROWS: Readonly<Record<string, Bound>> = {
   blocks: blockUploads,
   array: gzippedArray,
   delta,
+  'look-ups': lookUps,
   unplanned,
   restart,
   clients,
