@@ -106,10 +106,9 @@ async function diffOf(
   profile: Parameters<Bound>[0]['profile'],
 ): Promise<() => Promise<number>> {
   const target = { url, token: await issueToken(data, '*'), projectId: 'look-ups' }
-  const ids: string[] = []
-  for (const batch of building({ objects: FEW_OBJECTS, profile, closure: 'root-less' }))
-    for (const { id } of batch) ids.push(id)
-  await uploadModel(target, building({ objects: FEW_OBJECTS, profile, closure: 'root-less' }))
+  const model = [...building({ objects: FEW_OBJECTS, profile, closure: 'root-less' })]
+  const ids = model.flatMap((batch) => batch.map(({ id }) => id))
+  await uploadModel(target, model)
   const random = createRandom(1)
   const bodies = Array.from({ length: REQUESTS }, () => {
     const asked = Array.from({ length: IDS }, (_, at) => {
@@ -121,8 +120,11 @@ async function diffOf(
   const headers = { Authorization: `Bearer ${target.token}`, 'Content-Type': 'application/json' }
   return async () => {
     const { main, others } = await secondsDuring(pid, async () => {
-      for (const body of bodies)
-        await (await fetch(`${url}/api/diff/look-ups`, { method: 'POST', headers, body })).arrayBuffer()
+      for (const body of bodies) {
+        const answer = await fetch(`${url}/api/diff/look-ups`, { method: 'POST', headers, body })
+        const text = await answer.text()
+        if (answer.status !== 200) throw new Error(`a diff answered ${answer.status}: ${text.slice(0, 200)}`)
+      }
     })
     return (main + others) / (REQUESTS * IDS)
   }
