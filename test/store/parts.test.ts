@@ -9,6 +9,7 @@ import { ByteCache } from '../../src/memory/byte-cache.ts'
 import type { CommittedPack } from '../../src/store/records/committed-pack.ts'
 import { hashBytes } from '../../src/object/id-set.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
+import { LocationSlots } from '../../src/store/closure/location-slots.ts'
 import type { ByteTable } from '../../src/store/pack/pack-format.ts'
 import { readAhead } from '../../src/store/bytes/read-ahead.ts'
 import { Yielder } from '../../src/async/yielder.ts'
@@ -133,7 +134,7 @@ const hashOf = (id: string): number => {
 }
 
 test('an index omits packs without memory, and is empty once dropped', async () => {
-  const memory = new FreeMemory(300_000)
+  const memory = new FreeMemory(170_000)
   const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, memory)
   const yielder = new Yielder(REAL_ENVIRONMENT)
   const idsOf = (pack: string): string[] => Array.from({ length: 4_000 }, (_, i) => `${pack} ${i}`)
@@ -149,6 +150,53 @@ test('an index omits packs without memory, and is empty once dropped', async () 
   index.drop()
   assert.deepEqual(['one 0', 'two 3999'].map(find), [undefined, undefined])
   assert.equal(await add('one'), false)
+})
+
+test('an index of many packs finds all of them, with room made before or not', async () => {
+  const yielder = new Yielder(REAL_ENVIRONMENT)
+  const idOf = (pack: number, ordinal: number): string => `${pack}/${ordinal}`.padStart(32, '0').replace('/', 'a')
+  for (const isReserved of [false, true]) {
+    const memory = new FreeMemory(2_000_000)
+    const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, memory)
+    for (let pack = 0; pack < 120; pack++) {
+      if (isReserved && pack === 20) assert.equal(await index.reserve(100, yielder), true)
+      const ids = Array.from({ length: 301 }, (_, ordinal) => idOf(pack, ordinal))
+      const owned = Bitmap.full(301)
+      owned.delete(300)
+      assert.equal(await index.add(pack, tableOf(ids), owned, yielder), true)
+    }
+    assert.equal(await index.reserve(10_000, yielder), false, 'more than there is memory for')
+    const find = (pack: number, ordinal: number): [number, number] | undefined => {
+      const id = idOf(pack, ordinal)
+      let found: [number, number] | undefined
+      index.find(hashOf(id), Buffer.from(id), 0, id.length, (...place) => (found = place))
+      return found
+    }
+    for (let pack = 0; pack < 120; pack++) {
+      for (let ordinal = 0; ordinal < 300; ordinal++) assert.deepEqual(find(pack, ordinal), [pack, ordinal])
+      assert.equal(find(pack, 300), undefined, 'an object that another pack owns')
+    }
+    const idsBytes = 120 * 301 * 16
+    const slotsBytesMax = ((120 * 300) / 0.75) * 1.5 * 4
+    assert.ok(2_000_000 - memory.freeBytes <= idsBytes + slotsBytesMax, `${memory.freeBytes} bytes are free`)
+  }
+})
+
+test('slots compare only ids whose hashes match in the bits beside the number, and wrap around', () => {
+  const slots = new LocationSlots(3_000, 2 ** 20 - 1)
+  assert.deepEqual([slots.objectsMax, slots.numbersMax, slots.memoryBytes], [3_072, 2 ** 20 - 1, 4 * 4_096])
+  const numbers = (hash: number): number[] => {
+    const all: number[] = []
+    for (let slot = slots.first(hash); slot !== -1; slot = slots.next(hash, slot)) all.push(slots.numberIn(slot))
+    return all
+  }
+  const last = 2 ** 32 - 1
+  slots.put(last, 0)
+  slots.put(last, 2 ** 20 - 2)
+  slots.put(last - 1, 7)
+  slots.put(1, 8)
+  assert.deepEqual([last, last - 1, 1, 2].map(numbers), [[0, 2 ** 20 - 2], [7], [8], []])
+  assert.deepEqual(numbers(0), [], 'a free slot ends the search')
 })
 
 test('an index finds each id only in the pack that owns it', async () => {

@@ -310,6 +310,7 @@ export class ClosureWalk {
   }
 
   async #loadFresh(fresh: readonly number[]): Promise<void> {
+    await this.#places.index.reserve(fresh.length, this.#yielder)
     for await (const group of loadedAtOnce(this.#parts.catalog, this.#project, fresh)) {
       await Promise.all(group.map((sequence) => this.#load(sequence)))
       await this.#breathe()

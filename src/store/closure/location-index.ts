@@ -3,15 +3,13 @@ import type { HashKey } from '../../environment.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
+import { LocationSlots } from './location-slots.ts'
 import { PackedIds } from './packed-ids.ts'
 
-const LOAD_FACTOR = 0.6
-const SLOTS_AT_FIRST = 4_096
-/** A slot has a hash and a number. */
-const SLOT_BYTES = 8
+/** How much larger the table gets at least, so that few objects more do not make another one. */
+const GROWTH_FACTOR = 1.5
 /** Ids that are looked for, or added, together. */
 export const SOUGHT_AT_ONCE = 512
-const FREE = 0
 
 /** The source of an index's memory: without it packs are left out. */
 export interface IndexMemory {
@@ -20,22 +18,27 @@ export interface IndexMemory {
   free(bytes: number): void
 }
 
+interface IndexedPack<P> {
+  readonly pack: P
+  readonly firstNumber: number
+  readonly ids: PackedIds
+  readonly owned: Bitmap
+}
+
 /**
- * The places of the objects of many packs, by id, in an open-addressing table of numbers. Objects are numbered through
- * all packs in the order in which the packs were added. A pack without memory is left out, and may be found by other
- * means.
+ * The places of the objects of many packs, by id. Objects are numbered through all packs in the order in which the packs
+ * were added. A pack without memory is left out, and may be found by other means.
  */
 export class LocationIndex<P> {
   readonly #key: HashKey
   readonly #memory: IndexMemory
-  readonly #packs: { readonly pack: P; readonly firstNumber: number; readonly ids: PackedIds }[] = []
-  /** For each slot a hash and one more than the object's number, side by side: a processor loads both at once. */
-  #slots = new Uint32Array(2 * SLOTS_AT_FIRST)
+  readonly #packs: IndexedPack<P>[] = []
+  #slots = new LocationSlots(0, 0)
+  /** The first table is too small to be counted. */
+  #slotsBytes = 0
   #objects = 0
   #used = 0
   #isDropped = false
-  /** Written only, so that no compiler leaves out the loads of `touch`. */
-  readonly #touched = new Uint32Array(1)
   /** Hashes of the ids that are added next. */
   readonly #added = new Uint32Array(SOUGHT_AT_ONCE)
   /** Packs are added one after the other. */
@@ -52,32 +55,34 @@ export class LocationIndex<P> {
   }
 
   /**
+   * Makes room for so many packs more, like those that are in it, if there is memory. To make it for one after the other
+   * would take longer. Whether there is room.
+   */
+  reserve(packs: number, yielder: Yielder): Promise<boolean> {
+    return this.#inTurn(() => {
+      const objectsEach = this.#packs.length === 0 ? 0 : this.#used / this.#packs.length
+      return this.#reserve(Math.ceil(packs * objectsEach), yielder)
+    })
+  }
+
+  /**
    * Adds the ids of a pack that the pack owns; `false` if there is no room for it. The same pack must not be added
    * twice.
    */
   add(pack: P, ids: ByteTable, owned: Bitmap, yielder: Yielder): Promise<boolean> {
-    const adding = this.#adding.then(() => this.#add(pack, ids, owned, yielder))
-    this.#adding = adding.catch(() => undefined)
-    return adding
+    return this.#inTurn(() => this.#add(pack, ids, owned, yielder))
   }
 
   /** Lets everything go: nothing is found any more. */
   drop(): void {
     this.#isDropped = true
     this.#packs.length = 0
-    this.#slots = new Uint32Array(2)
+    this.#slots = new LocationSlots(0, 0)
   }
 
-  /**
-   * Loads what `find` reads first for the ids with these hashes, `SOUGHT_AT_ONCE` of them at most: each lies elsewhere in
-   * memory, and a processor waits for several places at once only as long as none decides what it does next.
-   */
+  /** Loads what `find` reads first for the ids with these hashes, `SOUGHT_AT_ONCE` of them at most. */
   touch(hashes: Uint32Array, first: number, end: number = hashes.length): void {
-    const slots = this.#slots
-    const mask = slots.length - 2
-    let touched = 0
-    for (let i = first; i < Math.min(end, first + SOUGHT_AT_ONCE); i++) touched |= slots[(hashes[i] << 1) & mask]
-    this.#touched[0] = touched
+    this.#slots.touch(hashes, first, Math.min(end, first + SOUGHT_AT_ONCE))
   }
 
   /**
@@ -92,10 +97,8 @@ export class LocationIndex<P> {
     found: (pack: P, ordinal: number) => void,
   ): boolean {
     const slots = this.#slots
-    const mask = slots.length - 2
-    for (let at = (hash << 1) & mask; slots[at + 1] !== FREE; at = (at + 2) & mask) {
-      if (slots[at] !== hash) continue
-      const number = slots[at + 1] - 1
+    for (let slot = slots.first(hash); slot !== -1; slot = slots.next(hash, slot)) {
+      const number = slots.numberIn(slot)
       const { pack, firstNumber, ids } = this.#packs[this.#placeOf(number)]
       if (!ids.equals(number - firstNumber, source, start, end)) continue
       found(pack, number - firstNumber)
@@ -104,17 +107,24 @@ export class LocationIndex<P> {
     return false
   }
 
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const adding = this.#adding.then(work)
+    this.#adding = adding.catch(() => undefined)
+    return adding
+  }
+
   async #add(pack: P, ids: ByteTable, owned: Bitmap, yielder: Yielder): Promise<boolean> {
     const idsBytesMax = PackedIds.memoryBytesMax(ids)
-    const slots = this.#slotsFor(this.#used + ids.ends.length)
-    const grownBytes = 2 * slots > this.#slots.length ? slots * SLOT_BYTES : 0
-    if (this.#isDropped || !this.#memory.tryHold(grownBytes + idsBytesMax)) return false
+    if (this.#isDropped || !this.#memory.tryHold(idsBytesMax)) return false
+    if (!(await this.#reserve(ids.ends.length, yielder))) {
+      this.#memory.free(idsBytesMax)
+      return false
+    }
     const packed = await PackedIds.of(ids, yielder)
     this.#memory.free(idsBytesMax - packed.memoryBytes)
-    if (grownBytes > 0) await this.#grow(slots, yielder)
     if (this.#isDropped) return false
     const firstNumber = this.#objects
-    this.#packs.push({ pack, firstNumber, ids: packed })
+    this.#packs.push({ pack, firstNumber, ids: packed, owned })
     this.#objects += packed.count
     const { ends } = ids
     for (let ordinal = 0, start = 0; ordinal < ends.length && !this.#isDropped;) {
@@ -124,7 +134,7 @@ export class LocationIndex<P> {
       this.touch(this.#added, 0, end - ordinal)
       for (let i = 0; ordinal < end; i++, ordinal++) {
         if (!owned.has(ordinal)) continue
-        put(this.#slots, this.#added[i], firstNumber + ordinal + 1)
+        this.#slots.put(this.#added[i], firstNumber + ordinal)
         this.#used++
       }
       await yielder.due()
@@ -132,24 +142,34 @@ export class LocationIndex<P> {
     return !this.#isDropped
   }
 
-  #slotsFor(objects: number): number {
-    let slots = this.#slots.length / 2
-    while (objects > slots * LOAD_FACTOR) slots *= 2
-    return slots
+  /** Whether there is room for so many objects more. */
+  async #reserve(objects: number, yielder: Yielder): Promise<boolean> {
+    const used = this.#used + objects
+    const numbers = this.#objects + objects
+    const { objectsMax, numbersMax } = this.#slots
+    if (used <= objectsMax && numbers <= numbersMax) return true
+    const room = used <= objectsMax ? objectsMax : Math.max(used, Math.floor(GROWTH_FACTOR * objectsMax))
+    const bytes = LocationSlots.memoryBytes(room)
+    if (this.#isDropped || !this.#memory.tryHold(bytes)) return false
+    const larger = new LocationSlots(room, Math.max(room, numbers))
+    for (const packed of this.#packs) await this.#copy(packed, larger, yielder)
+    if (this.#isDropped) return false
+    this.#slots = larger
+    this.#memory.free(this.#slotsBytes)
+    this.#slotsBytes = bytes
+    return true
   }
 
-  async #grow(slots: number, yielder: Yielder): Promise<void> {
-    const before = this.#slots
-    const larger = new Uint32Array(2 * slots)
-    for (let first = 0; first < before.length && !this.#isDropped; first += 2 * SOUGHT_AT_ONCE) {
-      const end = Math.min(before.length, first + 2 * SOUGHT_AT_ONCE)
-      for (let at = first; at < end; at += 2) if (before[at + 1] !== FREE) put(larger, before[at], before[at + 1])
+  async #copy({ ids, owned, firstNumber }: IndexedPack<P>, to: LocationSlots, yielder: Yielder): Promise<void> {
+    const hashes = this.#added
+    for (let ordinal = 0; ordinal < ids.count && !this.#isDropped;) {
+      const first = ordinal
+      const end = Math.min(ids.count, first + SOUGHT_AT_ONCE)
+      for (let i = first; i < end; i++) hashes[i - first] = ids.hashAt(i, this.#key)
+      to.touch(hashes, 0, end - first)
+      for (; ordinal < end; ordinal++) if (owned.has(ordinal)) to.put(hashes[ordinal - first], firstNumber + ordinal)
       await yielder.due()
     }
-    if (this.#isDropped) return
-    this.#slots = larger
-    // The first table is too small to be counted.
-    if (before.length > 2 * SLOTS_AT_FIRST) this.#memory.free((before.length / 2) * SLOT_BYTES)
   }
 
   /** The pack that holds an object, by binary search. */
@@ -163,12 +183,4 @@ export class LocationIndex<P> {
     }
     return low
   }
-}
-
-function put(slots: Uint32Array, hash: number, entry: number): void {
-  const mask = slots.length - 2
-  let at = (hash << 1) & mask
-  while (slots[at + 1] !== FREE) at = (at + 2) & mask
-  slots[at] = hash
-  slots[at + 1] = entry
 }

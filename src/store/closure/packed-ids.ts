@@ -1,4 +1,6 @@
 import type { Yielder } from '../../async/yielder.ts'
+import type { HashKey } from '../../environment.ts'
+import { hashBytes } from '../../object/id-set.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
 
 const HEX_ID_BYTES = 32
@@ -8,7 +10,10 @@ const STRETCH_BYTES = 65_536
 
 /** The value of each lower-case hex digit. */
 const NIBBLES: Uint8Array = new Uint8Array(256).fill(NOT_HEX)
-for (let value = 0; value < 16; value++) NIBBLES['0123456789abcdef'.charCodeAt(value)] = value
+const DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
+for (const [value, digit] of DIGITS.entries()) NIBBLES[digit] = value
+/** The id that is hashed, as text. */
+const unpacked: Uint8Array = new Uint8Array(HEX_ID_BYTES)
 
 /** A copy of many ids in little memory: half of it if all are 32 hex digits, as most clients make them. */
 export class PackedIds {
@@ -46,6 +51,17 @@ export class PackedIds {
     if (this.#ends[index] - from !== end - start) return false
     for (let i = from, j = start; j < end; i++, j++) if (this.#bytes[i] !== source[j]) return false
     return true
+  }
+
+  /** The hash of id `index`. */
+  hashAt(index: number, key: HashKey): number {
+    if (this.#ends !== undefined)
+      return hashBytes(this.#bytes, index === 0 ? 0 : this.#ends[index - 1], this.#ends[index], key)
+    for (let i = 0, at = index * (HEX_ID_BYTES / 2); i < HEX_ID_BYTES; i += 2, at++) {
+      unpacked[i] = DIGITS[this.#bytes[at] >> 4]
+      unpacked[i + 1] = DIGITS[this.#bytes[at] & 0xf]
+    }
+    return hashBytes(unpacked, 0, HEX_ID_BYTES, key)
   }
 
   #equalsHex(index: number, source: Uint8Array, start: number, end: number): boolean {
