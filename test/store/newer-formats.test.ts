@@ -33,14 +33,14 @@ function refused(read: () => unknown, message: RegExp): void {
 
 test('records of a newer release are refused, with the version that this release reads', () => {
   refused(
-    () => decodeMark(KEY, ofVersion(KEY, encodeMark(KEY), 4)),
-    /^a mark has version 4; this release reads version 3$/,
+    () => decodeMark(KEY, ofVersion(KEY, encodeMark(KEY), 5)),
+    /^a mark has version 5; this release reads version 4$/,
   )
   refused(
     () => decodeRecord(KEY, ofVersion(KEY, encodeRecord(KEY, { name: 'a' }), 2)),
     /^a record of automation has version 2; this release reads version 1$/,
   )
-  decodeMark(KEY, ofVersion(KEY, encodeMark(KEY), 3))
+  decodeMark(KEY, ofVersion(KEY, encodeMark(KEY), 4))
 })
 
 test('packs of a newer release are refused by their header and by their trailer', () => {
@@ -92,10 +92,10 @@ async function assertUntouched({ backend, records }: Written): Promise<void> {
 
 const REFUSALS = [
   [
-    2,
-    /this storage was written by an older release: its records have version 2; this release reads version 3\. Nothing was changed\. Serve it with the release that wrote it, export its projects \("stowage export"\) and import them into a new folder/,
+    3,
+    /this storage was written by an older release: its records have version 3; this release reads version 4\. Nothing was changed\. Serve it with the release that wrote it, export its projects \("stowage export"\) and import them into a new folder/,
   ],
-  [4, /this storage was written by a newer release: its records have version 4; this release reads version 3/],
+  [5, /this storage was written by a newer release: its records have version 5; this release reads version 4/],
 ] as const
 
 for (const [version, message] of REFUSALS) {

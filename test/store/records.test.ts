@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { StowageError } from '../../src/errors.ts'
 import { Bitmap } from '../../src/store/bytes/bitmap.ts'
+import { ByteReader, ByteWriter } from '../../src/store/bytes/byte-codec.ts'
 import {
   condemnedBlobKey,
   garbageKey,
@@ -11,6 +12,7 @@ import {
   keyParts,
   mergeKey,
   objectKeyMaker,
+  objectKeyParts,
   packKey,
   pendingKey,
   planKey,
@@ -238,8 +240,8 @@ function sealedAnew(key: Uint8Array, body: Buffer): Buffer {
 test('a later version is refused by its number', () => {
   for (const { value, key, decode } of CODECS) {
     const body = Buffer.from(value.subarray(0, -4))
-    body[0] = 4
-    assert.throws(() => decode(key, sealedAnew(key, body)), /version 4/)
+    body[0] = 5
+    assert.throws(() => decode(key, sealedAnew(key, body)), /version 5/)
   }
 })
 
@@ -257,7 +259,16 @@ test('keys of different kinds never collide, and ranges contain exactly their ow
         all.push({ kind: 'retiredContent', ...own, key: Buffer.from(retiredContentKey(project, generation, sequence)) })
         all.push({ kind: 'pending', ...own, key: Buffer.from(pendingKey(project, generation, sequence)) })
       }
-      for (const id of ['a', '0', 'i'.repeat(512), 'é']) {
+      for (const id of [
+        'a',
+        '0',
+        'i'.repeat(512),
+        'é',
+        '0'.repeat(32),
+        'f'.repeat(32),
+        'F'.repeat(32),
+        '0'.repeat(31),
+      ]) {
         all.push({ kind: 'object', ...own, key: Buffer.from(objectKeyMaker(project, generation)(Buffer.from(id))) })
         for (const variant of ['', ID])
           all.push({ kind: 'plan', ...own, key: Buffer.from(planKey(project, generation, id, variant)) })
@@ -286,6 +297,60 @@ test('keys of different kinds never collide, and ranges contain exactly their ow
     }
   }
   assert.deepEqual(keyParts(planKey('a', 1, 'id', 'v')), ['a', '00000001', 'id', 'v'])
+})
+
+test('the key of an object says its id, and has half of the bytes for an id of 32 hex digits', () => {
+  for (const projectId of ['a', 'ÿé'])
+    for (const [id, idBytes] of [
+      ['00112233445566778899aabbccddeeff', 17],
+      ['00000000000000000000000000000000', 17],
+      ['00112233445566778899AABBCCDDEEFF', 33],
+      ['00112233445566778899aabbccddeefg', 33],
+      ['0', 2],
+      ['\u0001é', 4],
+    ] as const) {
+      const key = objectKeyMaker(projectId, 258)(Buffer.from(id))
+      assert.deepEqual(objectKeyParts(key), { projectId, generation: 258, id })
+      assert.equal(
+        key.length,
+        `o.${projectId}.00000102.`.length + Buffer.byteLength(projectId) - projectId.length + idBytes,
+      )
+    }
+  const [first, second] = ['0ff', '100'].map((end) => objectKeyMaker('a', 1)(Buffer.from(end.padStart(32, '0'))))
+  assert.equal(Buffer.compare(first, second), -1, 'packed ids sort as their texts do')
+  assert.equal(objectKeyParts(first.subarray(0, -1)).id, '', 'the key is damaged')
+})
+
+test('the record of a usual object has little more than its two checksums', () => {
+  const usual: ObjectRecord = {
+    state: 'live',
+    epoch: 400,
+    sequence: 2_300,
+    ordinal: 430,
+    blockStart: 400_000,
+    blockStoredBytes: 6_000,
+    blockRawBytes: 16_000,
+    lineStart: 14_000,
+    textBytes: 2_300,
+    textCrc32: 0xffffffff,
+  }
+  assert.equal(encodeObjectRecord(OBJECT_KEY, usual).length, 27)
+})
+
+test('numbers of variable length come back, and one with too many bytes is refused', () => {
+  const numbers = [0, 1, 127, 128, 16_383, 16_384, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 48, Number.MAX_SAFE_INTEGER]
+  const writer = new ByteWriter(1)
+  for (const number of numbers) writer.varint(number)
+  const bytes = writer.finish()
+  const reader = new ByteReader(bytes, 'a test')
+  assert.deepEqual(
+    numbers.map(() => reader.varint()),
+    numbers,
+  )
+  assert.equal(reader.remaining, 0)
+  assert.deepEqual([...new ByteWriter().varint(300).finish()], [0xac, 0x02])
+  assert.throws(() => new ByteReader(Buffer.alloc(9, 0xff), 'a test').varint(), /a test has a number that is too large/)
+  assert.throws(() => new ByteReader(Buffer.of(0x80), 'a test').varint(), /a test is cut short/)
 })
 
 test('packs sort by their number', () => {

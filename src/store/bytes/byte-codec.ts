@@ -1,5 +1,8 @@
 import { StowageError } from '../../errors.ts'
 
+/** For 53 bits. */
+const VARINT_BYTES_MAX = 8
+
 /** Writes little-endian fields one after the other into a buffer that grows. */
 export class ByteWriter {
   #buffer: Buffer
@@ -30,6 +33,15 @@ export class ByteWriter {
   u48(value: number): this {
     this.#reserve(6)
     this.#length = this.#buffer.writeUIntLE(value, this.#length, 6)
+    return this
+  }
+
+  /** A whole number up to 2^53 - 1, seven bits to a byte (LEB128 as in DWARF 5, section 7.6). */
+  varint(value: number): this {
+    this.#reserve(VARINT_BYTES_MAX)
+    let rest = value
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.#buffer[this.#length++] = (rest % 0x80) | 0x80
+    this.#buffer[this.#length++] = rest
     return this
   }
 
@@ -105,6 +117,15 @@ export class ByteReader {
 
   u48(): number {
     return this.#buffer.readUIntLE(this.#advance(6), 6)
+  }
+
+  varint(): number {
+    for (let value = 0, scale = 1, bytes = 1; ; scale *= 0x80, bytes++) {
+      const byte = this.#buffer[this.#advance(1)]
+      value += (byte & 0x7f) * scale
+      if (byte < 0x80 && Number.isSafeInteger(value)) return value
+      if (bytes === VARINT_BYTES_MAX) throw corrupt(`${this.#what} has a number that is too large`)
+    }
   }
 
   bytes(length: number): Buffer {

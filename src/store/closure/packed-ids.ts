@@ -1,17 +1,13 @@
 import type { Yielder } from '../../async/yielder.ts'
 import type { HashKey } from '../../environment.ts'
+import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES, packHexId, unpackHexId } from '../../object/hex-id.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
 
-const HEX_ID_BYTES = 32
-const NOT_HEX = 0xff
 /** Bytes that are packed or copied between two looks at the clock. */
 const STRETCH_BYTES = 65_536
+const STRETCH_IDS = STRETCH_BYTES / HEX_ID_BYTES
 
-/** The value of each lower-case hex digit. */
-const NIBBLES: Uint8Array = new Uint8Array(256).fill(NOT_HEX)
-const DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
-for (const [value, digit] of DIGITS.entries()) NIBBLES[digit] = value
 /** The id that is hashed, as text. */
 const unpacked: Uint8Array = new Uint8Array(HEX_ID_BYTES)
 
@@ -57,16 +53,13 @@ export class PackedIds {
   hashAt(index: number, key: HashKey): number {
     if (this.#ends !== undefined)
       return hashBytes(this.#bytes, index === 0 ? 0 : this.#ends[index - 1], this.#ends[index], key)
-    for (let i = 0, at = index * (HEX_ID_BYTES / 2); i < HEX_ID_BYTES; i += 2, at++) {
-      unpacked[i] = DIGITS[this.#bytes[at] >> 4]
-      unpacked[i + 1] = DIGITS[this.#bytes[at] & 0xf]
-    }
+    unpackHexId(this.#bytes, index * PACKED_ID_BYTES, unpacked, 0)
     return hashBytes(unpacked, 0, HEX_ID_BYTES, key)
   }
 
   #equalsHex(index: number, source: Uint8Array, start: number, end: number): boolean {
     if (end - start !== HEX_ID_BYTES) return false
-    let at = index * (HEX_ID_BYTES / 2)
+    let at = index * PACKED_ID_BYTES
     for (let i = start; i < end; i += 2) {
       const high = NIBBLES[source[i]]
       const low = NIBBLES[source[i + 1]]
@@ -79,18 +72,10 @@ export class PackedIds {
 async function packedHex({ ends, bytes }: ByteTable, yielder: Yielder): Promise<Uint8Array | undefined> {
   if (bytes.length !== ends.length * HEX_ID_BYTES) return undefined
   for (let i = 0; i < ends.length; i++) if (ends[i] !== (i + 1) * HEX_ID_BYTES) return undefined
-  const packed = new Uint8Array(bytes.length >> 1)
-  for (let start = 0; start < bytes.length; start += STRETCH_BYTES) {
-    const end = Math.min(bytes.length, start + STRETCH_BYTES)
-    let digits = 0
-    for (let i = start; i < end; i += 2) {
-      const high = NIBBLES[bytes[i]]
-      const low = NIBBLES[bytes[i + 1]]
-      digits |= high | low
-      packed[i >> 1] = (high << 4) | low
-    }
-    if (digits > 0xf) return undefined
-    await yielder.due()
+  const packed = new Uint8Array(ends.length * PACKED_ID_BYTES)
+  for (let i = 0; i < ends.length; i++) {
+    if (!packHexId(bytes, i * HEX_ID_BYTES, packed, i * PACKED_ID_BYTES)) return undefined
+    if (i % STRETCH_IDS === STRETCH_IDS - 1) await yielder.due()
   }
   return packed
 }

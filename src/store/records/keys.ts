@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import { HEX_ID_BYTES, PACKED_ID_BYTES, packHexId, unpackHexId } from '../../object/hex-id.ts'
 
 /**
  * Keys of records: UTF-8 parts, each ended by 0x00: the kind first, then the project, then its generation. Ids contain
- * no 0x00, so all keys are distinct, and the longest (a plan) has 700 bytes. Numbers are fixed-width hex, so that
+ * no 0x00, so all keys are distinct, and the longest (a plan) has 700 bytes. Objects have very many keys: an id of 32
+ * lower-case hex digits is 0x00 and the 16 bytes that they stand for, and no other id begins with 0x00. Numbers are fixed-width hex, so that
  * bytewise order is their order. A project's generation rises when it is removed, so the leftovers of the removed one
  * can be swept later while a new one fills.
  */
@@ -106,12 +108,27 @@ export function planKey(projectId: string, generation: number, rootId: string, v
 /** Makes the keys of many objects of one project without building a string for each. */
 export function objectKeyMaker(projectId: string, generation: number): (id: Uint8Array) => Uint8Array {
   const head = encoder.encode(prefix('object', projectId, generation))
+  const packedKey = new Uint8Array(head.length + 1 + PACKED_ID_BYTES)
+  packedKey.set(head)
   return (id) => {
+    if (id.length === HEX_ID_BYTES && packHexId(id, 0, packedKey, head.length + 1)) return packedKey.slice()
     const key = new Uint8Array(head.length + id.length + 1)
     key.set(head)
     key.set(id, head.length)
     return key
   }
+}
+
+/** What the key of an object names. The id is empty if the key is damaged. */
+export function objectKeyParts(key: Uint8Array): { projectId: string; generation: number; id: string } {
+  const [projectId, generationHex, text] = keyParts(key)
+  const generation = parseHex(generationHex)
+  const idStart = encoder.encode(prefix('object', projectId, generation)).length
+  if (key[idStart] !== 0) return { projectId, generation, id: text ?? '' }
+  const digits = Buffer.alloc(HEX_ID_BYTES)
+  const isWhole = key.length === idStart + 1 + PACKED_ID_BYTES
+  if (isWhole) unpackHexId(key, idStart + 1, digits, 0)
+  return { projectId, generation, id: isWhole ? digits.toString('latin1') : '' }
 }
 
 /** Bounds of every key of one kind, in the whole store, in one project, or in one generation of it. */

@@ -1,7 +1,6 @@
-import { crc32 } from 'node:zlib'
+import { ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 import type { LinePlace } from '../pack/line-places.ts'
-import { corrupt } from '../bytes/byte-codec.ts'
-import { checkSealed, RECORD_VERSION } from './seal.ts'
+import { open, RECORD_VERSION, seal } from './seal.ts'
 
 /** `condemned`: no root reaches the object. It can still be read, and counts as absent for uploads. */
 export type ObjectState = 'live' | 'condemned'
@@ -30,59 +29,39 @@ export interface ObjectRecord extends ObjectPlace, LinePlace {
 const WHAT = 'an object record'
 const CONDEMNED_BIT = 1
 const PREVIOUS_BIT = 2
-const BODY_BYTES = 40
-const PREVIOUS_BYTES = 16
-const CRC_BYTES = 4
+/** Most have less. */
+const RECORD_BYTES = 48
 
 export function encodeObjectRecord(key: Uint8Array, record: ObjectRecord): Uint8Array {
   const { previous } = record
-  const bodyBytes = BODY_BYTES + (previous === undefined ? 0 : PREVIOUS_BYTES)
-  const value = Buffer.allocUnsafe(bodyBytes + CRC_BYTES)
-  value[0] = RECORD_VERSION
-  value[1] = (record.state === 'condemned' ? CONDEMNED_BIT : 0) | (previous === undefined ? 0 : PREVIOUS_BIT)
-  value.writeUInt32LE(record.epoch, 2)
-  value.writeUIntLE(record.sequence, 6, 6)
-  value.writeUInt32LE(record.ordinal, 12)
-  value.writeUInt32LE(record.blockStart, 16)
-  value.writeUInt32LE(record.blockStoredBytes, 20)
-  value.writeUInt32LE(record.blockRawBytes, 24)
-  value.writeUInt32LE(record.lineStart, 28)
-  value.writeUInt32LE(record.textBytes, 32)
-  value.writeUInt32LE(record.textCrc32, 36)
-  if (previous !== undefined) {
-    value.writeUIntLE(previous.fromLayout, BODY_BYTES, 6)
-    value.writeUIntLE(previous.sequence, BODY_BYTES + 6, 6)
-    value.writeUInt32LE(previous.ordinal, BODY_BYTES + 12)
-  }
-  value.writeUInt32LE(crc32(value.subarray(0, bodyBytes), crc32(key)), bodyBytes)
-  return value
+  const flags = (record.state === 'condemned' ? CONDEMNED_BIT : 0) | (previous === undefined ? 0 : PREVIOUS_BIT)
+  const writer = new ByteWriter(RECORD_BYTES).u8(RECORD_VERSION).u8(flags)
+  writer.varint(record.epoch).varint(record.sequence).varint(record.ordinal)
+  writer.varint(record.blockStart).varint(record.blockStoredBytes).varint(record.blockRawBytes)
+  writer.varint(record.lineStart).varint(record.textBytes).u32(record.textCrc32)
+  if (previous !== undefined) writer.varint(previous.fromLayout).varint(previous.sequence).varint(previous.ordinal)
+  return seal(key, writer)
 }
 
 export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectRecord {
-  checkSealed(key, value, WHAT)
-  const bytes = Buffer.from(value.buffer, value.byteOffset, value.length)
-  const hasPrevious = (bytes[1] & PREVIOUS_BIT) !== 0
-  if (bytes.length !== BODY_BYTES + (hasPrevious ? PREVIOUS_BYTES : 0) + CRC_BYTES)
-    throw corrupt(`${WHAT} is cut short`)
+  const reader = open(key, value, WHAT)
+  const flags = reader.u8()
   const record: ObjectRecord = {
-    state: (bytes[1] & CONDEMNED_BIT) === 0 ? 'live' : 'condemned',
-    epoch: bytes.readUInt32LE(2),
-    sequence: bytes.readUIntLE(6, 6),
-    ordinal: bytes.readUInt32LE(12),
-    blockStart: bytes.readUInt32LE(16),
-    blockStoredBytes: bytes.readUInt32LE(20),
-    blockRawBytes: bytes.readUInt32LE(24),
-    lineStart: bytes.readUInt32LE(28),
-    textBytes: bytes.readUInt32LE(32),
-    textCrc32: bytes.readUInt32LE(36),
+    state: (flags & CONDEMNED_BIT) === 0 ? 'live' : 'condemned',
+    epoch: reader.varint(),
+    sequence: reader.varint(),
+    ordinal: reader.varint(),
+    blockStart: reader.varint(),
+    blockStoredBytes: reader.varint(),
+    blockRawBytes: reader.varint(),
+    lineStart: reader.varint(),
+    textBytes: reader.varint(),
+    textCrc32: reader.u32(),
   }
-  if (!hasPrevious) return record
-  const previous = {
-    fromLayout: bytes.readUIntLE(BODY_BYTES, 6),
-    sequence: bytes.readUIntLE(BODY_BYTES + 6, 6),
-    ordinal: bytes.readUInt32LE(BODY_BYTES + 12),
-  }
-  return { ...record, previous }
+  const hasPrevious = (flags & PREVIOUS_BIT) !== 0
+  const previous = hasPrevious && { fromLayout: reader.varint(), sequence: reader.varint(), ordinal: reader.varint() }
+  if (reader.remaining > 0) throw corrupt(`${WHAT} is too long`)
+  return previous === false ? record : { ...record, previous }
 }
 
 /** The place of the object for a reader of this layout. A merge switches for all of its objects at one layout. */

@@ -5,7 +5,7 @@ import { ByteReader, type ByteWriter, corrupt } from '../bytes/byte-codec.ts'
  * Values of records: a version byte, the fields, and a CRC-32 over key and value, so that a value that is damaged, or
  * that sits under a damaged key, is an error and never a wrong answer.
  */
-export const RECORD_VERSION = 3
+export const RECORD_VERSION = 4
 
 export function seal(key: Uint8Array, writer: ByteWriter): Uint8Array {
   const body = writer.finish()

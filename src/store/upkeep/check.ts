@@ -6,7 +6,7 @@ import { checkPlan } from './check-plan.ts'
 import { lostPacksAtOnce } from './check-running.ts'
 import { CheckState } from './check-state.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
-import { isOfExtension, keyBounds, keyParts, packBlobName, parseHex } from '../records/keys.ts'
+import { isOfExtension, keyBounds, keyParts, objectKeyParts, packBlobName, parseHex } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import { decodeObjectRecord } from '../records/object-record.ts'
 import { packOf, type Pack } from '../records/pack-catalog.ts'
@@ -230,11 +230,11 @@ async function* checkOwnership(
 async function* checkObjectRecords({ records, state, signal }: CheckParts): AsyncGenerator<Finding> {
   for await (const entries of records.range(keyBounds('object'), { signal })) {
     for (const { key, value } of entries) {
-      const [projectId, generationHex, id] = keyParts(key)
-      const subject = `object ${JSON.stringify((id ?? '').slice(0, 64))}`
-      if (state.isRemoved(projectId, parseHex(generationHex))) continue
+      const { projectId, generation, id } = objectKeyParts(key)
+      const subject = `object ${JSON.stringify(id.slice(0, 64))}`
+      if (state.isRemoved(projectId, generation)) continue
       try {
-        yield* state.locationFaults(projectId, parseHex(generationHex), decodeObjectRecord(key, value), subject)
+        yield* state.locationFaults(projectId, generation, decodeObjectRecord(key, value), subject)
       } catch (error) {
         yield damageBy(error, projectId, subject)
       }
