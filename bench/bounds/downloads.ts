@@ -3,25 +3,14 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { download, downloadToFile } from '../download.ts'
 import { repeat } from '../measure.ts'
-import { building } from '../model/building.ts'
-import { issueToken } from '../server.ts'
-import type { RunningServer } from '../server-process.ts'
-import { uploadModel } from '../upload.ts'
-import { type Bound, type BoundOptions, printFigure } from './bound.ts'
+import { type Bound, printFigure } from './bound.ts'
+import { plannedModel, titleOf, urlOf } from './planned.ts'
 import { secondsDuring } from './processor-time.ts'
 import { whileServing } from './serving.ts'
 
-const OBJECTS = 100_000
 const CLIENTS = 32
 /** The unit of `/proc/self/stat`, on every Linux that Node runs on. */
 const CLOCK_TICKS_PER_SECOND = 100
-
-interface Planned {
-  readonly data: string
-  readonly projectId: string
-  readonly rootId: string
-  readonly headers: Readonly<Record<string, string>>
-}
 
 /**
  * The processor time of the first planned download after a start of the server, of the same one again, and of what only
@@ -85,30 +74,6 @@ async function withClients(
   const before = childSeconds()
   const { main, others } = await secondsDuring(pid, work)
   return { server: main + others, clients: childSeconds() - before }
-}
-
-async function plannedModel({ profile, objects = OBJECTS, folder }: BoundOptions): Promise<Planned> {
-  const data = join(folder, 'data')
-  return await whileServing(data, async (server) => {
-    const token = await issueToken(data, '*')
-    const projectId = 'downloads'
-    const model = building({ objects, closure: 'root-less', profile })
-    const { rootId } = await uploadModel({ url: server.url, token, projectId }, model)
-    const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
-    const planned = { data, projectId, rootId, headers }
-    await download(urlOf(server, planned), headers)
-    // The length of the answer, which comes with its plan.
-    await fetch(urlOf(server, planned), { method: 'HEAD', headers })
-    return planned
-  })
-}
-
-function urlOf({ url }: RunningServer, { projectId, rootId }: Planned): string {
-  return `${url}/objects/${projectId}/${rootId}`
-}
-
-function titleOf({ profile, objects = OBJECTS, rounds }: BoundOptions): string {
-  return `${profile}, ${objects} objects, median (min to max) of ${rounds}`
 }
 
 function checksumSeconds(file: string): number {
