@@ -17,11 +17,11 @@ export interface ServiceMemory {
 }
 
 /** The default of `memoryBytesMax`. */
-export const MEMORY_BYTES_MAX: number = 80 * MB
+export const MEMORY_BYTES_MAX: number = 96 * MB
 /** Leases grow by this much, so that small requests never ask twice. */
 const STEP_BYTES = 65_536
 
-/** Divides `memoryBytesMax` bytes, 80 MB by default. */
+/** Divides `memoryBytesMax` bytes, 96 MB by default. */
 export function divideMemory(
   memoryBytesMax: number = MEMORY_BYTES_MAX,
   options: Omit<MemoryBudgetOptions, 'stepBytes'> = {},

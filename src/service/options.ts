@@ -83,7 +83,7 @@ export interface CommonServiceOptions<H> {
    */
   readonly bodyBytesPerSecondMin?: number
   /**
-   * Memory for tables, plans, and requests: uploads, lists of ids, bodies, the buffers of responses. 80 MB by default.
+   * Memory for tables, plans, and requests: uploads, lists of ids, bodies, the buffers of responses. 96 MB by default.
    */
   readonly memoryBytesMax?: number
   /** How long a request queues for memory before it is refused with 503. 10,000 by default. */

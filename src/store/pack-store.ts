@@ -54,7 +54,7 @@ const BLOCK_COMPRESSION_LEVEL = 2
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
   readonly backend: StorageBackend
-  /** Memory for tables, plans and requests in flight. 80 MB by default. */
+  /** Memory for tables, plans and requests in flight. 96 MB by default. */
   readonly memory?: ServiceMemory
   /** Plans in storage. Default: 1 GB. */
   readonly planBytesMax?: number

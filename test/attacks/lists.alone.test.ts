@@ -10,7 +10,7 @@ import { listOf, warmed } from './warm.ts'
 
 const HEAP_MB = 256
 /**
- * What buffers hold when everything that nobody holds was collected: the 50 MB that requests may lease of the 80 MB,
+ * What buffers hold when everything that nobody holds was collected: the 60 MB that requests may lease of the 96 MB,
  * and what is being read.
  */
 const BUFFERS_BYTES_MAX = 64 * MB

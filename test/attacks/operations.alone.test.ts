@@ -10,7 +10,7 @@ import { warmed } from './warm.ts'
 
 const HEAP_MB = 256
 /**
- * The 50 MB that requests may lease of the 80 MB, and what the engine has not collected yet: it lets up to 64 MB of
+ * The 60 MB that requests may lease of the 96 MB, and what the engine has not collected yet: it lets up to 64 MB of
  * buffers come together before it looks. Measured: 52 to 75 MB.
  */
 const GROWTH_BYTES_MAX = 128 * MB

@@ -21,7 +21,7 @@ const BUFFERS_BYTES_MAX = 64 * MB
  */
 const RESIDENT_BYTES_MAX = 160 * MB
 /**
- * What each leases for its answer and its plan, and what all share beyond that: at most a quarter of the 80 MB, and the
+ * What each leases for its answer and its plan, and what all share beyond that: at most a quarter of the 96 MB, and the
  * last pieces.
  */
 const HELD_BYTES_MAX = READERS * 131_072 + 32 * MB

@@ -40,7 +40,7 @@ test("metrics count the work of a service in the host's registry until they are 
     [0, 'stowage_downloads_in_flight', {}],
     [0, 'stowage_request_memory_bytes', {}],
     [0, 'stowage_answer_memory_bytes', {}],
-    [(80 * 1_048_576) / 8, 'stowage_answer_memory_limit_bytes', {}],
+    [(96 * 1_048_576) / 8, 'stowage_answer_memory_limit_bytes', {}],
   ] as const)
     await eventually(
       async () => (await valueOf(registry, name, labels)) === expected,

@@ -91,7 +91,7 @@ function addMemoryAndCache(command: Command): void {
     .addOption(
       new Option(
         '--memory-bytes-max <n>',
-        'memory for tables, plans and buffers in flight (default: 83886080)',
+        'memory for tables, plans and buffers in flight (default: 100663296)',
       ).argParser(positiveInteger),
     )
     .addOption(

@@ -6,7 +6,7 @@ import { HEADERS, parameters, pathParameters, required, TAG } from './parts.ts'
 
 /** The two endpoints that are asked with GET. */
 
-const TOO_MUCH_MEMORY = { 413: 'this request needs more than the 52428800 bytes of memory that one request may use' }
+const TOO_MUCH_MEMORY = { 413: 'this request needs more than the 62914560 bytes of memory that one request may use' }
 
 const getSingleObject: Operation = {
   operationId: 'getSingleObject',
