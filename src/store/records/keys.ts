@@ -4,9 +4,9 @@ import { HEX_ID_BYTES, PACKED_ID_BYTES, packHexId, unpackHexId } from '../../obj
 /**
  * Keys of records: UTF-8 parts, each ended by 0x00: the kind first, then the project, then its generation. Ids contain
  * no 0x00, so all keys are distinct, and the longest (a plan) has 700 bytes. Objects have very many keys: an id of 32
- * lower-case hex digits is 0x00 and the 16 bytes that they stand for, and no other id begins with 0x00. Numbers are fixed-width hex, so that
- * bytewise order is their order. A project's generation rises when it is removed, so the leftovers of the removed one
- * can be swept later while a new one fills.
+ * lower-case hex digits is 0x00 and the 16 bytes that they stand for, and no other id begins with 0x00. Numbers are
+ * fixed-width hex, so that bytewise order is their order. A project's generation rises when it is removed, so the
+ * leftovers of the removed one can be swept later while a new one fills.
  */
 const encoder = new TextEncoder()
 const KIND = {

@@ -20,7 +20,7 @@ export function versionOf(key: Uint8Array, value: Uint8Array): number | undefine
 }
 
 /** Throws `corrupt_data` for a damaged value and for another version. */
-export function checkSealed(key: Uint8Array, value: Uint8Array, what: string): void {
+function checkSealed(key: Uint8Array, value: Uint8Array, what: string): void {
   const version = versionOf(key, value)
   if (version === undefined) throw corrupt(`${what} does not match its CRC-32`)
   if (version !== RECORD_VERSION)
