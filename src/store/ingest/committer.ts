@@ -294,7 +294,7 @@ function objectEntries(pack: CommittedPack, tables: PackTables, first: number, e
   const keyOf = objectKeyMaker(pack.projectId, pack.generation)
   const objects: OwnObject[] = []
   let ordinal = first
-  for (const place of linePlaces(tables, first, end)) {
+  for (const { blockStart, blockStoredBytes, blockRawBytes, lineStart } of linePlaces(tables, first, end)) {
     const id = tableEntry(tables.ids, ordinal)
     const key = keyOf(id)
     const record: ObjectRecord = {
@@ -302,7 +302,10 @@ function objectEntries(pack: CommittedPack, tables: PackTables, first: number, e
       epoch: pack.record.epoch,
       sequence: pack.sequence,
       ordinal,
-      ...place,
+      blockStart,
+      blockStoredBytes,
+      blockRawBytes,
+      lineStart,
       textBytes: textBytesOf(tables, ordinal),
       textCrc32: tables.textCrc32[ordinal],
     }

@@ -183,13 +183,11 @@ export interface PackTrailer {
 /** Reads the last `TRAILER_BYTES` of a pack. Throws `corrupt_data`. */
 export function decodeTrailer(bytes: Uint8Array): PackTrailer {
   const reader = new ByteReader(bytes, 'a pack trailer')
-  const trailer = {
-    sectionsStart: reader.u48(),
-    sectionsBytes: reader.u48(),
-    objects: reader.u32(),
-    blocks: reader.u32(),
-    sectionsSha256: reader.bytes(32),
-  }
+  const sectionsStart = reader.u48()
+  const sectionsBytes = reader.u48()
+  const objects = reader.u32()
+  const blocks = reader.u32()
+  const sectionsSha256 = reader.bytes(32)
   const version = reader.u16()
   const features = reader.u32()
   const inflatedBytes = reader.u32()
@@ -199,7 +197,7 @@ export function decodeTrailer(bytes: Uint8Array): PackTrailer {
     throw corrupt('a pack does not end with its magic bytes; it may be cut short')
   if (stored !== crc32(bytes.subarray(0, TRAILER_BYTES - 12))) throw corrupt('a pack trailer does not match its CRC-32')
   checkVersion(version, features)
-  return { ...trailer, features, inflatedBytes }
+  return { sectionsStart, sectionsBytes, objects, blocks, sectionsSha256, features, inflatedBytes }
 }
 
 /** The sections as they are stored, and the trailer, which must be all of `bytes`. Throws `corrupt_data`. */

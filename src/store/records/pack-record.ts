@@ -109,7 +109,7 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
   const sources = Array.from({ length: reader.u16() }, () => reader.u48())
   const lastOrdinals = Array.from({ length: reader.u8() }, () => reader.u32())
   const content = readContent(reader)
-  const ownership = readOwnership(reader, objects)
+  const { owned, condemned, reached } = readOwnership(reader, objects)
   return {
     state,
     packId,
@@ -117,7 +117,9 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
     packBytes,
     tablesStart,
     epoch,
-    ...ownership,
+    owned,
+    condemned,
+    reached,
     lastOrdinals,
     sources,
     activeAt,
