@@ -4,7 +4,7 @@ import { KeyedMutex } from '../../src/async/keyed-mutex.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { ensurePrivateFolder } from '../../src/data-folder/exclusive-file.ts'
 import { folderHolder, removeLockFile, writeLockFile } from '../../src/data-folder/folder-lock.ts'
-import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+import { BufferPool } from '../../src/memory/buffer-pool.ts'
 import { bytesOnDisk, readPart, readPiece, sizeInFile, writePiece, PIECE_BYTES } from './piece-file.ts'
 import { type CachedBlob, type Piece, Pieces } from './pieces.ts'
 
@@ -28,7 +28,7 @@ export interface CacheFolderOptions {
 export class CacheFolder {
   readonly pieces: Pieces
   /** For what is fetched and written, used again and again. */
-  readonly memory: ReadBuffers = new ReadBuffers(WAITING_BYTES_MAX)
+  readonly memory: BufferPool = new BufferPool(WAITING_BYTES_MAX)
   readonly #options: CacheFolderOptions
   readonly #writing = new KeyedMutex()
   readonly #waiting = new Set<Promise<void>>()

@@ -5,6 +5,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { Semaphore } from '../../src/async/semaphore.ts'
+import { BufferPool } from '../../src/memory/buffer-pool.ts'
 import type { BlobInfo, CallOptions, ReadOptions } from '../../src/storage/backend.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
@@ -18,6 +19,8 @@ import { rechunk } from '../common/rechunk.ts'
 
 /** The bytes that one put holds in memory and writes with one call. */
 const WRITE_BYTES = 524_288
+/** Buffers of puts that are kept for the next ones. */
+const IDLE_WRITE_BYTES_MAX = 2 * WRITE_BYTES
 /** Files that are kept open: a project has some hundred packs until they are merged, and opening takes longer than a read. */
 const HANDLES_MAX = 256
 /** Reads in the thread pool at a time. */
@@ -53,6 +56,7 @@ export class FileBlobs implements BlobDriver {
   readonly #handles = new FileHandles(HANDLES_MAX)
   readonly #reads = new Semaphore(READS_MAX)
   readonly #quick = new QuickReads()
+  readonly #bufferPool = new BufferPool(IDLE_WRITE_BYTES_MAX)
 
   constructor(part: FilesPart) {
     this.#part = part
@@ -61,7 +65,12 @@ export class FileBlobs implements BlobDriver {
   async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ sizeBytes: number }> {
     this.#part.guard.check()
     if ((await infoOf(fileOf(this.#part, name)))?.isFile() === true) throw new BlobExistsError(name)
-    return writeBlob(this.#part, name, content, signal)
+    const buffer = this.#bufferPool.takeAny(WRITE_BYTES)
+    try {
+      return await writeBlob(this.#part, name, rechunk(content, buffer), signal)
+    } finally {
+      this.#bufferPool.giveBack(buffer)
+    }
   }
 
   async read(name: string, start: number, end: number, { signal, into }: ReadOptions): Promise<Uint8Array> {
@@ -167,7 +176,7 @@ async function writeFile(part: FilesPart, path: string, content: AsyncIterable<U
   const file = await open(path, 'wx')
   let size = 0
   try {
-    for await (const buffer of rechunk(content, WRITE_BYTES)) {
+    for await (const buffer of content) {
       await part.guard.checkForBlob()
       await writeAll(file, buffer)
       size += buffer.length

@@ -99,7 +99,7 @@ async function putChunks(
   let [size, chunks] = [0, 0]
   let rest: Uint8Array = new Uint8Array(0)
   try {
-    for await (const buffer of rechunk(content, PUT_BYTES)) {
+    for await (const buffer of rechunk(content, Buffer.allocUnsafeSlow(PUT_BYTES))) {
       await part.guard.checkForBlob()
       // A buffer that is not full is the last one: it goes into the batch that makes the blob visible.
       if (buffer.length < PUT_BYTES) rest = buffer

@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { Yielder } from '../../src/async/yielder.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
-import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+import { BufferPool } from '../../src/memory/buffer-pool.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { PackTables } from '../../src/store/pack/pack-format.ts'
 import { type Pack, PackCatalog } from '../../src/store/records/pack-catalog.ts'
@@ -103,7 +103,7 @@ async function openTables(data: string): Promise<Tables> {
   if (project === undefined) throw new Error('the model that was uploaded is not there')
   const catalog = new PackCatalog({ records, blobs, environment: REAL_ENVIRONMENT }, TABLE_CACHE_BYTES_MAX)
   const readAll = async (use: (pack: Pack, tables: PackTables) => Promise<unknown>): Promise<void> => {
-    const buffers = new ReadBuffers(TABLE_CACHE_BYTES_MAX)
+    const buffers = new BufferPool(TABLE_CACHE_BYTES_MAX)
     for await (const pack of catalog.packsFrom(project, 0, new AbortController().signal)) {
       const { tables, giveBack } = await catalog.borrowTables(pack, buffers)
       await use(pack, tables)

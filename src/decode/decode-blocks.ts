@@ -5,6 +5,7 @@ import { ForeignFragments, SHORT_RAW_BYTES_MAX } from '../compression/foreign-fr
 import { REAL_ENVIRONMENT } from '../environment.ts'
 import { isServiceError, StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
+import type { BufferPool } from '../memory/buffer-pool.ts'
 import type { ReceivedBlocks } from '../object/received-block.ts'
 import { type BlockFrame, BlockFrames, invalidBlocks } from './block-frames.ts'
 import { isGzipEncoded } from './content-format.ts'
@@ -21,7 +22,7 @@ export function isBlockUpload({ contentType }: Pick<UploadSource, 'contentType'>
 
 /**
  * The blocks of an upload of ready blocks, inflated and compared with their checksums, up to 1 MB at a time. Their
- * lines are not looked at. What they inflate to is valid until the next blocks are asked for. Nothing may be kept before the iteration has ended well: an error can stand behind the last block.
+ * lines are not looked at. Who needs what they inflate to no more may give it back to the pool of `memory`. Nothing may be kept before the iteration has ended well: an error can stand behind the last block.
  *
  * Throws `invalid_blocks`, `unsupported_media_type`, `request_too_large`, `request_aborted`, `object_too_large`, `inflated_too_large` and
  * `too_many_objects`. Returning early returns the body's iterator.
@@ -37,7 +38,7 @@ export async function* decodeBlocks(
   const fragments = new ForeignFragments({ environment })
   const body = readWire(source, { code: 'request_too_large', bytesMax: limits.requestBytesMax, signal, yielder })
   const frames = new BlockFrames(limits)
-  const group = new FrameGroup()
+  const group = new FrameGroup(memory?.bufferPool)
   const arriving = memory?.part()
   const inflating = memory?.part()
   for await (const chunk of body) {
@@ -55,12 +56,16 @@ export async function* decodeBlocks(
   await inflating?.set(0)
 }
 
-/** Gathers blocks, and inflates them into one buffer, which it uses again. */
+/** Gathers blocks, and inflates them into one buffer. */
 class FrameGroup {
+  readonly #bufferPool: BufferPool | undefined
   #frames: BlockFrame[] = []
   #rawBytes = 0
   #storedBytes = 0
-  #buffer: Uint8Array = new Uint8Array(0)
+
+  constructor(bufferPool: BufferPool | undefined) {
+    this.#bufferPool = bufferPool
+  }
 
   get isEmpty(): boolean {
     return this.#frames.length === 0
@@ -71,11 +76,9 @@ class FrameGroup {
     return this.#frames.length === 1 && this.#rawBytes > SHORT_RAW_BYTES_MAX
   }
 
-  /** Bytes that its blocks hold, inflated too; a long one is copied to inflate it, and not into the buffer. */
+  /** Bytes that its blocks hold, inflated too; a long one is copied to inflate it. */
   get memoryBytes(): number {
-    return this.#isLong
-      ? 2 * this.#storedBytes + this.#rawBytes + this.#buffer.length
-      : this.#storedBytes + Math.max(this.#buffer.length, bufferBytes(this.#rawBytes))
+    return (this.#isLong ? 2 : 1) * this.#storedBytes + this.#rawBytes
   }
 
   hasRoomFor({ rawBytes }: BlockFrame): boolean {
@@ -100,17 +103,12 @@ class FrameGroup {
     this.#storedBytes = 0
     return isLong
       ? { blocks, raw: await inflateLong(blocks[0], fragments) }
-      : { blocks, raw: inflateShort(blocks, this.#bufferOf(rawBytes), fragments) }
+      : { blocks, raw: inflateShort(blocks, this.#memoryFor(rawBytes), fragments) }
   }
 
-  #bufferOf(bytes: number): Uint8Array {
-    if (bytes > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(bufferBytes(bytes))
-    return this.#buffer.subarray(0, bytes)
+  #memoryFor(bytes: number): Uint8Array {
+    return this.#bufferPool?.takeAny(bytes) ?? new Uint8Array(bytes)
   }
-}
-
-function bufferBytes(rawBytes: number): number {
-  return 2 ** Math.ceil(Math.log2(rawBytes))
 }
 
 async function inflateLong(block: BlockFrame, fragments: ForeignFragments): Promise<Uint8Array> {

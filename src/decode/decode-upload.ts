@@ -126,6 +126,7 @@ async function* readContent(
       bytesMax: limits.inflatedBytesMax,
       what: origin.what,
       yielder,
+      bufferPool: memory?.bufferPool,
     } as const
     const splitter = new ElementSplitter({ part: origin.part, limits, tally, takesArrays: origin.takesArrays })
     const part = memory?.part()

@@ -1,6 +1,7 @@
 import { Gunzip } from 'minizlib'
 import { StowageError } from '../errors.ts'
 import { tooLarge } from '../limits.ts'
+import type { BufferPool } from '../memory/buffer-pool.ts'
 import type { Yielder } from '../async/yielder.ts'
 
 /**
@@ -36,6 +37,8 @@ export interface GunzipOptions {
   /** The name of the content, for messages. */
   readonly what: string
   readonly yielder: Yielder
+  /** Where the memory for output comes from. */
+  readonly bufferPool?: BufferPool | undefined
 }
 
 export function startsGzip(bytes: Uint8Array): boolean {
@@ -49,7 +52,8 @@ export function startsGzip(bytes: Uint8Array): boolean {
  */
 export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: GunzipOptions): AsyncGenerator<Uint8Array> {
   const inflater = new Inflater(options)
-  let output = new Uint8Array(FIRST_OUTPUT_BYTES)
+  const take = (bytes: number): Uint8Array => options.bufferPool?.takeAny(bytes) ?? new Uint8Array(bytes)
+  let output = take(FIRST_OUTPUT_BYTES)
   let filled = 0
   try {
     for await (const chunk of chunks) {
@@ -65,7 +69,9 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
             if (filled < output.length) continue
             yield output
             filled = 0
-            if (output.length < OUTPUT_BYTES) output = new Uint8Array(output.length * 4)
+            if (output.length === OUTPUT_BYTES) continue
+            options.bufferPool?.giveBack(output)
+            output = take(output.length * 4)
           }
         }
         await options.yielder.due()
@@ -74,6 +80,7 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
     inflater.end()
     if (filled > 0) yield output.subarray(0, filled)
   } finally {
+    options.bufferPool?.giveBack(output)
     inflater.close()
   }
 }
@@ -91,7 +98,7 @@ class Inflater {
   #pieces: Uint8Array[] = []
   #failure: Error | undefined
   #members = 0
-  #carry = Buffer.alloc(0)
+  #carry: Buffer = Buffer.alloc(0)
 
   constructor(options: GunzipOptions) {
     this.#options = options
@@ -130,7 +137,7 @@ class Inflater {
     const border = Buffer.concat([this.#carry, input.subarray(0, MEMBER_START.length - 1)])
     if (border.includes(MEMBER_START)) this.#members++
     for (let at = input.indexOf(MEMBER_START); at >= 0; at = input.indexOf(MEMBER_START, at + 1)) this.#members++
-    this.#carry = Buffer.concat([this.#carry, input]).subarray(1 - MEMBER_START.length)
+    this.#carry = lastBytes(this.#carry, input, MEMBER_START.length - 1)
     if (this.#members > MEMBERS_MAX) throw this.#invalid(`it has more than ${MEMBERS_MAX} members`)
   }
 
@@ -156,4 +163,9 @@ class Inflater {
       { cause },
     )
   }
+}
+
+/** The last bytes of both, in memory of their own: `last` may be overwritten. */
+function lastBytes(before: Buffer, last: Buffer, count: number): Buffer<ArrayBuffer> {
+  return last.length >= count ? Buffer.from(last.subarray(-count)) : Buffer.concat([before, last]).subarray(-count)
 }

@@ -1,3 +1,4 @@
+import type { BufferPool } from '../memory/buffer-pool.ts'
 import type { ObjectBatch } from '../object/batch.ts'
 import { ByteList } from '../object/byte-list.ts'
 import { IdColumn } from './id-column.ts'
@@ -8,10 +9,14 @@ const COMMA = 0x2c
 
 const OBJECTS_AT_FIRST = 64
 const LINE_BYTES_AT_FIRST = 16_384
+const LINE_BYTES_AT_FIRST_MAX = 524_288
 
-/** Gathers objects into a batch. What it hands out is never written again. */
+/** Gathers objects into a batch. */
 export class BatchBuilder {
-  #lines: ByteList
+  readonly #bufferPool: BufferPool | undefined
+  /** Made for the first line of a batch. */
+  #lines: ByteList | undefined
+  #lineBytesAtFirst = LINE_BYTES_AT_FIRST
   #names = new IdColumn(OBJECTS_AT_FIRST)
   #lineBytes = new Uint32Array(OBJECTS_AT_FIRST)
   #idBytes = new Uint16Array(OBJECTS_AT_FIRST)
@@ -19,9 +24,9 @@ export class BatchBuilder {
   #claimEnds = new Uint32Array(OBJECTS_AT_FIRST)
   #count = 0
 
-  /** With `holdsLines: false` all objects are added by `addHeld`. */
-  constructor({ holdsLines = true }: { readonly holdsLines?: boolean } = {}) {
-    this.#lines = new ByteList(holdsLines ? LINE_BYTES_AT_FIRST : 0)
+  /** Lines are in memory of the pool, if there is one: who needs those of a batch no more may give them back. */
+  constructor(bufferPool?: BufferPool) {
+    this.#bufferPool = bufferPool
   }
 
   get count(): number {
@@ -30,7 +35,7 @@ export class BatchBuilder {
 
   /** Bytes that the batch holds so far. */
   get bytes(): number {
-    return this.#lines.length + this.#names.bytes.length
+    return (this.#lines?.length ?? 0) + this.#names.bytes.length
   }
 
   /** The references of the next object, before it is added. */
@@ -40,12 +45,13 @@ export class BatchBuilder {
 
   /** Adds an object whose text holds its id. */
   add(id: Uint8Array, text: Uint8Array, claims: IdColumn): void {
-    this.#lines.reserve(id.length + text.length + 2)
-    const start = this.#lines.length
-    this.#lines.append(id)
-    this.#lines.push(TAB)
-    this.#lines.append(text)
-    this.#endLine(start, id.length, claims)
+    const lines = this.#linesWithRoomFor(id.length + text.length + 2)
+    const start = lines.length
+    lines.append(id)
+    lines.push(TAB)
+    lines.append(text)
+    lines.push(LF)
+    this.#endColumns(lines.length - start, id.length, claims)
   }
 
   /** Adds an object whose line lies behind those before it in the buffer that `takeOf` receives. */
@@ -56,21 +62,23 @@ export class BatchBuilder {
   /** Adds an object whose text has no id yet: it becomes the first member. */
   addWithId(id: Uint8Array, text: Uint8Array, isEmpty: boolean, claims: IdColumn): void {
     const member = Buffer.from(`{"id":"${Buffer.from(id).toString('latin1')}"`, 'latin1')
-    this.#lines.reserve(id.length + member.length + text.length + 2)
-    const start = this.#lines.length
-    this.#lines.append(id)
-    this.#lines.push(TAB)
-    this.#lines.append(member)
-    if (!isEmpty) this.#lines.push(COMMA)
-    this.#lines.append(text, 1)
-    this.#endLine(start, id.length, claims)
+    const lines = this.#linesWithRoomFor(id.length + member.length + text.length + 2)
+    const start = lines.length
+    lines.append(id)
+    lines.push(TAB)
+    lines.append(member)
+    if (!isEmpty) lines.push(COMMA)
+    lines.append(text, 1)
+    lines.push(LF)
+    this.#endColumns(lines.length - start, id.length, claims)
   }
 
-  /** The objects so far; the builder begins again with new buffers. */
+  /** The objects so far, of which there must be some; the builder begins again with new buffers. */
   take(): ObjectBatch {
-    const batch = this.#take(this.#lines.view())
-    this.#lines = new ByteList(Math.min(batch.lines.length + LINE_BYTES_AT_FIRST, 524_288))
-    return batch
+    const lines = (this.#lines as ByteList).detach()
+    this.#lines = undefined
+    this.#lineBytesAtFirst = Math.min(lines.length + LINE_BYTES_AT_FIRST, LINE_BYTES_AT_FIRST_MAX)
+    return this.#take(lines)
   }
 
   /** The same for objects that were added by `addHeld`: `lines` are theirs. */
@@ -94,9 +102,10 @@ export class BatchBuilder {
     return batch
   }
 
-  #endLine(start: number, idBytes: number, claims: IdColumn): void {
-    this.#lines.push(LF)
-    this.#endColumns(this.#lines.length - start, idBytes, claims)
+  #linesWithRoomFor(bytes: number): ByteList {
+    this.#lines ??= new ByteList(Math.max(bytes, this.#lineBytesAtFirst), this.#bufferPool)
+    this.#lines.reserve(bytes)
+    return this.#lines
   }
 
   #endColumns(lineBytes: number, idBytes: number, claims: IdColumn): void {

@@ -18,8 +18,7 @@ interface Line {
 
 /**
  * Inspects each line of blocks as `inspectBatches` does each element, and that its text can be kept byte for byte, under
- * the id that the line starts with. Yields a batch for each group of blocks. Its lines are the inflated bytes themselves, which are valid until the next
- * batch is asked for.
+ * the id that the line starts with. Yields a batch for each group of blocks. Its lines are the inflated bytes themselves.
  *
  * Throws `invalid_blocks`, `object_too_large`, and what `inspectBatches` throws, naming block and line.
  */
@@ -45,7 +44,7 @@ export async function* inspectBlocks(
 class BlockInspector {
   readonly #limits: Pick<Limits, 'objectBytesMax'>
   readonly #scan: ObjectScan<Line>
-  readonly #batch = new BatchBuilder({ holdsLines: false })
+  readonly #batch = new BatchBuilder()
   readonly #line: Line = { block: 0, index: 0 }
   #blocks: ReadyBlock[] = []
   /** Of the current line: where its text starts, and its line feed. */

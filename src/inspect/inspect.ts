@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import type { Environment } from '../environment.ts'
 import type { Limits } from '../limits.ts'
+import type { BufferPool } from '../memory/buffer-pool.ts'
 import type { ObjectBatch } from '../object/batch.ts'
 import type { Element } from '../object/element.ts'
 import type { AssignedIds } from './assigned-ids.ts'
@@ -19,6 +20,8 @@ export interface InspectOptions {
   readonly assigned?: AssignedIds
   /** Told of each object whose text is not kept byte for byte: see `OneLineText`. */
   readonly onRewritten?: () => void
+  /** For the lines of batches: who needs those of a batch no more may give them back. */
+  readonly bufferPool?: BufferPool | undefined
   /** That of the process by default. */
   readonly environment?: Environment | undefined
 }
@@ -47,12 +50,13 @@ export async function* inspectBatches(
 }
 
 class Inspector {
-  readonly batch: BatchBuilder = new BatchBuilder()
+  readonly batch: BatchBuilder
   readonly #options: InspectOptions
   readonly #scan: ObjectScan<Element>
 
   constructor(nestingMax: number, options: InspectOptions) {
     this.#options = options
+    this.batch = new BatchBuilder(options.bufferPool)
     const placeOf = ({ part, index }: Element): string => `part ${part}, element ${index}`
     this.#scan = new ObjectScan({ ...options, nestingMax, placeOf })
   }

@@ -1,7 +1,7 @@
 import { type Environment, REAL_ENVIRONMENT } from '../environment.ts'
 import { ReadingPace } from '../async/reading-pace.ts'
 import type { MemoryLease } from './memory-lease.ts'
-import { ReadBuffers } from './read-buffers.ts'
+import { BufferPool } from './buffer-pool.ts'
 
 /** The smallest room that a response gets, however many there are: about the smallest useful read. */
 const ROOM_BYTES_MIN = 40_960
@@ -50,7 +50,7 @@ class Pool {
 export class AnswerMemory {
   readonly limitBytes: number
   /** The memory into which answers read. */
-  readonly readBuffers: ReadBuffers
+  readonly bufferPool: BufferPool
   readonly #onChange: (bytes: number) => void
   readonly #environment: Pick<Environment, 'monotonicMs'>
   readonly #all: Pool
@@ -62,9 +62,10 @@ export class AnswerMemory {
     limitBytes: number,
     onChange: (bytes: number) => void = () => undefined,
     environment: Pick<Environment, 'monotonicMs'> = REAL_ENVIRONMENT,
+    bufferPool: BufferPool = new BufferPool(limitBytes),
   ) {
     this.limitBytes = limitBytes
-    this.readBuffers = new ReadBuffers(limitBytes)
+    this.bufferPool = bufferPool
     this.#environment = environment
     this.#onChange = onChange
     this.#all = new Pool(limitBytes)

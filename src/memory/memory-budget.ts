@@ -1,5 +1,6 @@
 import { REAL_ENVIRONMENT, type Environment, type Timer } from '../environment.ts'
 import { StowageError } from '../errors.ts'
+import { BufferPool } from './buffer-pool.ts'
 import { type LeaseRequest, MemoryLease, type Party } from './memory-lease.ts'
 import { FairShares } from './shares.ts'
 
@@ -27,6 +28,8 @@ export interface MemoryBudgetOptions {
   readonly patienceMs?: number
   /** The source of time. That of the process by default. */
   readonly environment?: Environment
+  /** Where requests find memory that others have given back. By default nothing is kept. */
+  readonly bufferPool?: BufferPool
   /** Called when a request would have to wait: it may give memory back. */
   readonly onShortage?: () => void
 }
@@ -57,6 +60,7 @@ const COMMON_SHARE = 0.75
 export class MemoryBudget {
   readonly limitBytes: number
   readonly waitMs: number
+  readonly bufferPool: BufferPool
   readonly #stepBytes: number
   readonly #patienceMs: number
   readonly #environment: Environment
@@ -75,6 +79,7 @@ export class MemoryBudget {
       throw new RangeError(`a memory budget of ${limitBytes} bytes is not a positive integer`)
     this.limitBytes = limitBytes
     this.waitMs = options.waitMs ?? WAIT_MS
+    this.bufferPool = options.bufferPool ?? new BufferPool(0)
     this.#stepBytes = options.stepBytes ?? STEP_BYTES
     this.#patienceMs = options.patienceMs ?? PATIENCE_MS
     this.#environment = options.environment ?? REAL_ENVIRONMENT

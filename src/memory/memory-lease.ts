@@ -1,4 +1,5 @@
 import type { StowageError } from '../errors.ts'
+import type { BufferPool } from './buffer-pool.ts'
 
 /** Whose requests share one part of the memory: those of one principal in one project. */
 export interface Party {
@@ -20,6 +21,7 @@ export interface LeaseRequest {
 }
 
 interface Lender {
+  readonly bufferPool: BufferPool
   tryReserve(lease: MemoryLease, neededBytes: number): boolean
   reserve(lease: MemoryLease, asked: LeaseRequest): Promise<void> | undefined
   giveBack(lease: MemoryLease, neededBytes: number): void
@@ -85,6 +87,11 @@ export class MemoryLease {
 
   get heldBytes(): number {
     return this.#neededBytes
+  }
+
+  /** Memory that is used again, for what the lease holds. */
+  get bufferPool(): BufferPool {
+    return this.#lender.bufferPool
   }
 
   /** Whether the request was asked to end. */

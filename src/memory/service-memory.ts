@@ -1,5 +1,6 @@
 import { MB } from '../limits.ts'
 import { AnswerMemory } from './answer-memory.ts'
+import { BufferPool } from './buffer-pool.ts'
 import { MemoryBudget, type MemoryBudgetOptions } from './memory-budget.ts'
 
 /** The memory of one service, divided. */
@@ -27,12 +28,14 @@ export function divideMemory(
   options: Omit<MemoryBudgetOptions, 'stepBytes'> = {},
 ): ServiceMemory {
   const share = Math.floor(memoryBytesMax / 8)
+  const bufferPool = new BufferPool(share)
   const requests = new MemoryBudget(memoryBytesMax - share * 3, {
     ...options,
     stepBytes: STEP_BYTES,
+    bufferPool,
     onShortage: () => answers.shrinkPaused(),
   })
-  const answers = new AnswerMemory(share, (bytes) => requests.count(bytes), options.environment)
+  const answers = new AnswerMemory(share, (bytes) => requests.count(bytes), options.environment, bufferPool)
   const deltasBytes = share >> 2
   return { requests, answers, tablesBytes: share * 2, plansBytes: share - deltasBytes, deltasBytes }
 }

@@ -7,8 +7,8 @@
 export interface ObjectBatch {
   readonly count: number
   /**
-   * The objects as they will be sent: lines `<id> TAB <json> LF`, one after the other. Those of `blocks` are valid until
-   * the next batch is asked for.
+   * The objects as they will be sent: lines `<id> TAB <json> LF`, one after the other. They may be in memory of a pool:
+   * who needs them no more may give them back to it.
    */
   readonly lines: Uint8Array
   /** Bytes of line i, its LF included. */

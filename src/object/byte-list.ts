@@ -1,12 +1,22 @@
 const SHORT_BYTES = 48
 
+/** Where the memory of lists comes from, and where it goes. */
+interface Lender {
+  takeAny(sizeBytes: number): Uint8Array
+  giveBack(bytes: Uint8Array): void
+}
+
+const SYSTEM: Lender = { takeAny: (sizeBytes) => Buffer.allocUnsafeSlow(sizeBytes), giveBack: () => undefined }
+
 /** Bytes that are appended piece by piece to one growing buffer. */
 export class ByteList {
+  readonly #lender: Lender
   #bytes: Uint8Array
   #length = 0
 
-  constructor(capacityBytes: number) {
-    this.#bytes = Buffer.allocUnsafeSlow(Math.max(16, capacityBytes))
+  constructor(capacityBytes: number, lender: Lender = SYSTEM) {
+    this.#lender = lender
+    this.#bytes = lender.takeAny(Math.max(16, capacityBytes))
   }
 
   get length(): number {
@@ -21,8 +31,9 @@ export class ByteList {
   reserve(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#bytes.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+    const larger = this.#lender.takeAny(Math.max(needed, this.#bytes.length * 2))
     larger.set(this.view())
+    this.#lender.giveBack(this.#bytes)
     this.#bytes = larger
   }
 
@@ -46,5 +57,11 @@ export class ByteList {
   /** The current contents, without a copy. The list must not be changed while the view is used. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length)
+  }
+
+  /** The contents, of which the lender is to have back what nobody else needs. The list is not used after that. */
+  detach(): Uint8Array {
+    this.#lender.giveBack(this.#bytes.subarray(this.#length))
+    return this.view()
   }
 }

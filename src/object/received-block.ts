@@ -12,6 +12,6 @@ export interface ReceivedBlock {
 /** Blocks that follow each other, inflated, and equal to their CRC-32. Their lines are not inspected yet. */
 export interface ReceivedBlocks {
   readonly blocks: readonly ReceivedBlock[]
-  /** What they inflate to, one after the other; valid until the next blocks are asked for. */
+  /** What they inflate to, one after the other. They may be in memory of a pool. */
   readonly raw: Uint8Array
 }

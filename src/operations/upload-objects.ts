@@ -58,7 +58,7 @@ export async function uploadObjects(
     return inspectBatches(
       leased(elements, (batch) => batch.map(({ bytes }) => bytes.length), { memory, assigned }),
       limits,
-      { signal, assigned, onRewritten: () => rewritten++, environment },
+      { signal, assigned, onRewritten: () => rewritten++, bufferPool: memory.bufferPool, environment },
     )
   }
 

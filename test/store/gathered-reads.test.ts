@@ -99,13 +99,13 @@ for (const fillsGivenMemory of [true, false])
       const read: Buffer[] = []
       for await (const bytes of reader.stored(everyThird, { signal: never, buffers }, () => true)) {
         read.push(Buffer.from(bytes))
-        memory.readBuffers.giveBack(bytes)
+        memory.bufferPool.giveBack(bytes)
       }
       buffers.end()
       assert.ok(Buffer.concat(read).equals(expected), `the ${round} time every byte, in order`)
     }
     assert.equal(memory.heldBytes, 0)
-    assert.ok(memory.readBuffers.idleBytes > 0)
+    assert.ok(memory.bufferPool.idleBytes > 0)
     const half = content.length / 2
     for (const start of [0, half])
       assert.ok(content.subarray(start, start + half).equals(await blobs.read(BLOB, start, start + half)))

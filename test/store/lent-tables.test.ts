@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
-import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+import { BufferPool } from '../../src/memory/buffer-pool.ts'
 import { LentTables } from '../../src/store/closure/lent-tables.ts'
 import { type Pack, PackCatalog } from '../../src/store/records/pack-catalog.ts'
 import { viewProject } from '../../src/store/records/projects.ts'
@@ -34,7 +34,7 @@ async function storedPack(): Promise<{ catalog: PackCatalog; pack: Pack; reads: 
 
 test('tables that are lent are whole, stay out of the cache, and the same ones come from it', async () => {
   const { catalog, pack, reads } = await storedPack()
-  const buffers = new ReadBuffers(1_000_000)
+  const buffers = new BufferPool(1_000_000)
   const lent = async (): Promise<string> => {
     const { tables, giveBack } = await catalog.borrowTables(pack, buffers)
     const ids = Buffer.from(tables.ids.bytes).toString('latin1')

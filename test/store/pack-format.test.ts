@@ -17,7 +17,7 @@ import {
   TRAILER_BYTES,
 } from '../../src/store/pack/pack-format.ts'
 import { decodeTables, decodeTablesInto, deflateTables } from '../../src/store/pack/stored-tables.ts'
-import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+import { BufferPool } from '../../src/memory/buffer-pool.ts'
 import { countLent } from '../support/lent.ts'
 import { batchesOf, type Made } from './support.ts'
 import { referTo } from './graphs.ts'
@@ -30,7 +30,7 @@ const HEADER = {
 }
 
 async function tablesOf(objects: readonly Made[]): Promise<PackTables> {
-  const builder = new PackBuilder(REAL_ENVIRONMENT)
+  const builder = new PackBuilder(REAL_ENVIRONMENT, new BufferPool(0))
   for await (const batch of batchesOf(objects)) {
     for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++])
       await builder.add(batch, index, start, 1_000 + index)
@@ -188,7 +188,7 @@ test('compressed tables are inflated into memory that is lent', async (t) => {
   const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw)))
   pool.close()
   const lent = countLent(t)
-  const buffers = new ReadBuffers(1_000_000)
+  const buffers = new BufferPool(1_000_000)
   for (let again = 0; again < 2; again++) {
     const decoded = await decodeTablesInto(buffers, bytes, REAL_ENVIRONMENT)
     assert.deepEqual(decoded.tables, tables)

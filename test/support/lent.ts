@@ -1,12 +1,12 @@
 import type { TestContext } from 'node:test'
-import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+import { BufferPool } from '../../src/memory/buffer-pool.ts'
 
 /** Counts what all buffers for reads lend from here on, and how much of it did not come back. */
 export function countLent(t: TestContext): { readonly bytes: number; readonly outBytes: number } {
   const counted = { bytes: 0, outBytes: 0 }
   const lent = new WeakSet<ArrayBufferLike>()
-  const { take, giveBack } = ReadBuffers.prototype
-  t.mock.method(ReadBuffers.prototype, 'take', function (this: ReadBuffers, sizeBytes: number) {
+  const { take, giveBack } = BufferPool.prototype
+  t.mock.method(BufferPool.prototype, 'take', function (this: BufferPool, sizeBytes: number) {
     const memory = take.call(this, sizeBytes)
     if (memory === undefined) return undefined
     lent.add(memory.buffer)
@@ -14,7 +14,7 @@ export function countLent(t: TestContext): { readonly bytes: number; readonly ou
     counted.outBytes += sizeBytes
     return memory
   })
-  t.mock.method(ReadBuffers.prototype, 'giveBack', function (this: ReadBuffers, bytes: Uint8Array) {
+  t.mock.method(BufferPool.prototype, 'giveBack', function (this: BufferPool, bytes: Uint8Array) {
     if (lent.has(bytes.buffer)) counted.outBytes -= bytes.length
     giveBack.call(this, bytes)
   })

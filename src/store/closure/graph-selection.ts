@@ -128,7 +128,7 @@ export class GraphSelection implements Selection {
   }
 
   get memory(): ReusedMemory {
-    return this.#reader.memory.readBuffers
+    return this.#reader.memory.bufferPool
   }
 
   lease(memory: MemoryLease): Promise<void> {

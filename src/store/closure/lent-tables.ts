@@ -1,4 +1,4 @@
-import { ReadBuffers } from '../../memory/read-buffers.ts'
+import { BufferPool } from '../../memory/buffer-pool.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import type { BorrowedTables, Pack, PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -22,7 +22,7 @@ type TableSource = Pick<PackCatalog, 'tables' | 'borrowTables'>
  */
 export class LentTables {
   readonly #catalog: TableSource
-  readonly #buffers = new ReadBuffers(IDLE_BYTES_MAX)
+  readonly #buffers = new BufferPool(IDLE_BYTES_MAX)
   /** How often the tables of each pack were read. */
   readonly #reads = new Map<string, number>()
   readonly #storedBytesMax: number

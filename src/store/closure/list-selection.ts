@@ -63,7 +63,7 @@ export class ListSelection implements Selection {
   }
 
   get memory(): ReusedMemory {
-    return this.#parts.reader.memory.readBuffers
+    return this.#parts.reader.memory.bufferPool
   }
 
   lease(memory: MemoryLease): Promise<void> {

@@ -2,7 +2,7 @@ import type { Environment, HashKey } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
-import type { ReadBuffers } from '../../memory/read-buffers.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import { bytesOf } from '../bytes/joined.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import type { MovedBatch } from './moved-batches.ts'
@@ -38,8 +38,8 @@ export async function* similarFirst(
   batches: AsyncIterable<MovedBatch>,
 ): AsyncGenerator<MovedBatch> {
   const yielder = new Yielder(environment)
-  const { readBuffers } = reader.memory
-  let window = new Window(readBuffers)
+  const { bufferPool } = reader.memory
+  let window = new Window(bufferPool)
   try {
     for await (const batch of batches) {
       const isFull =
@@ -49,7 +49,7 @@ export async function* similarFirst(
       if (isFull || !memory.tryHold(windowBytesOf(batch))) {
         yield* window.sorted(yielder)
         memory.free(window.heldBytes)
-        window = new Window(readBuffers)
+        window = new Window(bufferPool)
         await memory.hold(windowBytesOf(batch))
       }
       await window.add(batch, windowBytesOf(batch), yielder)
@@ -73,10 +73,10 @@ class Window {
   readonly #lineStarts: Uint32Array[] = []
   readonly #firsts: number[] = []
   readonly #signs: number[] = []
-  readonly #readBuffers: ReadBuffers
+  readonly #bufferPool: BufferPool
 
-  constructor(readBuffers: ReadBuffers) {
-    this.#readBuffers = readBuffers
+  constructor(bufferPool: BufferPool) {
+    this.#bufferPool = bufferPool
   }
 
   get objects(): number {
@@ -101,7 +101,7 @@ class Window {
       isFirst = false
       await yielder.due()
     }
-    for (const { lines } of this.#batches) this.#readBuffers.giveBack(lines)
+    for (const { lines } of this.#batches) this.#bufferPool.giveBack(lines)
   }
 
   /** The numbers of the objects by their sign, those of one sign in their order. */
@@ -141,7 +141,7 @@ class Window {
 
   #joined(lines: readonly Uint8Array[]): Uint8Array {
     const length = bytesOf(lines)
-    const all = this.#readBuffers.take(length) ?? Buffer.allocUnsafe(length)
+    const all = this.#bufferPool.take(length) ?? Buffer.allocUnsafe(length)
     let end = 0
     for (const line of lines) {
       all.set(line, end)

@@ -40,7 +40,6 @@ export async function writeMerged(
   signal: AbortSignal,
 ): Promise<WrittenPack> {
   const { blobs, deflate, environment, memory, pace } = writing
-  const { readBuffers } = writing.reader.memory
   await memory.hold(MERGE_BASE_BYTES)
   const admission = new MovedAdmission(environment)
   const writer = new PackWriter<MovedBatch>(header, {
@@ -55,14 +54,7 @@ export async function writeMerged(
     yield* movedBatches(writing, closures, signal)
     yield* similarFirst(writing, movedBatches(writing, rest, signal))
   }
-  /** The pack writer has copied the lines when it asks for more. */
-  const takenBack = async function* (): AsyncGenerator<MovedBatch> {
-    for await (const batch of objects()) {
-      yield batch
-      readBuffers.giveBack(batch.lines)
-    }
-  }
-  const batches = pace.paced(takenBack(), signal)
+  const batches = pace.paced(objects(), signal)
   const blobName = packBlobName(header.projectId, header.packId)
   const inline = await storePack(blobs, blobName, writer.content(batches, signal), signal)
   return { packId: header.packId, packBytes: writer.packBytes, inline, ...writer.finished }

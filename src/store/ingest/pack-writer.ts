@@ -1,5 +1,6 @@
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Environment } from '../../environment.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { abortable } from '../../async/abort.ts'
@@ -11,7 +12,6 @@ import { deflateTables } from '../pack/stored-tables.ts'
 
 /** Blocks that are being compressed, or wait to be written, at a time. */
 const BLOCKS_IN_FLIGHT_MAX = 32
-const OUTPUT_BYTES = 131_072
 /** The memory of an upload in full progress, besides its tables: the current batch and the blocks in flight. */
 export const UPLOAD_BASE_BYTES: number = 2 * 1_048_576
 
@@ -45,22 +45,22 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   readonly #deflate: DeflatePool
   readonly #admission: PackAdmission<Batch>
   readonly #quota: QuotaReservation | undefined
+  readonly #bufferPool: BufferPool
   readonly #tablesMemory: MemoryPart
   readonly #builder: PackBuilder
   readonly #deflatesTables: boolean
   readonly #inFlight: BlockInFlight[] = []
-  #output: Uint8Array[] = []
-  #outputBytes = 0
   #packBytes = 0
   #finished: { readonly tables: PackTables; readonly tablesStart: number } | undefined
 
   constructor(header: PackHeader, parts: PackWriterParts<Batch>) {
     this.#header = header
-    this.#builder = new PackBuilder(parts.environment)
+    this.#builder = new PackBuilder(parts.environment, parts.memory.bufferPool)
     this.#deflate = parts.deflate
     this.#deflatesTables = parts.deflatesTables === true
     this.#admission = parts.admission
     this.#quota = parts.quota
+    this.#bufferPool = parts.memory.bufferPool
     this.#tablesMemory = parts.memory.part()
   }
 
@@ -73,7 +73,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     return this.#builder.objects
   }
 
-  /** The tables, and their start in the pack; available once `content` has ended. */
+  /** The tables, and their start in the pack; available once `content` has yielded its last piece. */
   get finished(): { readonly tables: PackTables; readonly tablesStart: number } {
     if (this.#finished === undefined) throw new Error('the pack is not finished yet')
     return this.#finished
@@ -83,14 +83,15 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     return this.#builder.memoryBytes + this.#admission.memoryBytes
   }
 
-  /** The pack, in buffers of about 128 KB. */
+  /** The pack, block by block; its tables come in pieces of any size. */
   async *content(batches: AsyncIterable<Batch>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    this.#emit(encodeHeader(this.#header))
+    yield this.#counted(encodeHeader(this.#header))
     // An upload that is aborted ends at once, also while its source keeps it waiting.
     for await (const batch of abortable(batches, signal)) {
       await this.#admission.admit(batch, this.#builder, signal)
       if (this.#admission.added !== undefined) this.#quota?.check(this.#admission.added)
       await this.#tablesMemory.set(this.#memoryBytes)
+      this.#bufferPool.giveBack(batch.lines)
       this.#startCompressing()
       yield* this.#place(BLOCKS_IN_FLIGHT_MAX)
       signal.throwIfAborted()
@@ -98,7 +99,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     this.#builder.closeBlock()
     this.#startCompressing()
     yield* this.#place(0)
-    this.#emit(new Uint8Array(-this.#packBytes & 3))
+    yield this.#counted(new Uint8Array(-this.#packBytes & 3))
     const tablesStart = this.#packBytes
     const { finishedBytes } = this.#builder
     await this.#tablesMemory.set(this.#memoryBytes + finishedBytes)
@@ -109,12 +110,8 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     const encoded = this.#deflatesTables
       ? await deflateTables(tables, tablesStart, deflate)
       : encodeTables(tables, tablesStart)
-    for (const chunk of encoded) {
-      this.#emit(chunk)
-      if (this.#outputBytes >= OUTPUT_BYTES) yield this.#takeOutput()
-    }
     this.#finished = { tables, tablesStart }
-    yield this.#takeOutput()
+    for (const chunk of encoded) yield this.#counted(chunk)
   }
 
   #startCompressing(): void {
@@ -130,32 +127,24 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     }
   }
 
-  /** Waits until at most `remaining` blocks are in flight, and yields buffers that are large enough to write. */
+  /** Waits until at most `remaining` blocks are in flight. */
   async *#place(remaining: number): AsyncGenerator<Uint8Array> {
     while (this.#inFlight.length > remaining) {
       const { block, deflated: next } = this.#inFlight.shift() as BlockInFlight
       const deflated = next instanceof Promise ? await next : next
+      if ('raw' in block) this.#bufferPool.giveBack(block.raw)
       // The block that holds the base was placed before.
       const stored =
         'delta' in block
           ? encodeDeltaBlock(this.#builder.lineOf(block.baseOrdinal), block.delta.length, deflated)
           : deflated
       this.#builder.placed(stored, this.#packBytes)
-      this.#emit(stored)
-      if (this.#outputBytes >= OUTPUT_BYTES) yield this.#takeOutput()
+      yield this.#counted(stored)
     }
   }
 
-  #emit(chunk: Uint8Array): void {
-    this.#output.push(chunk)
-    this.#outputBytes += chunk.length
+  #counted(chunk: Uint8Array): Uint8Array {
     this.#packBytes += chunk.length
-  }
-
-  #takeOutput(): Uint8Array {
-    const output = this.#output.length === 1 ? this.#output[0] : Buffer.concat(this.#output)
-    this.#output = []
-    this.#outputBytes = 0
-    return output
+    return chunk
   }
 }

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../../environment.ts'
 import { BLOCK_BYTES, fitsBlock } from '../../blocks/ready-blocks.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import type { ObjectBatch, ReadyBlock } from '../../object/batch.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
@@ -43,6 +44,7 @@ export interface BlockPlace {
  */
 export class PackBuilder {
   readonly #environment: Environment
+  readonly #bufferPool: BufferPool
   #symbols: IdSet
   #ordinalOfSymbol = new Uint32List()
   #symbolOfOrdinal = new Uint32List()
@@ -52,16 +54,18 @@ export class PackBuilder {
   readonly #claims = { ends: new Uint32List(), targets: new Uint32List() }
   readonly #directory = new DirectoryBuilder()
   #blockBytes = BLOCK_BYTES
-  #open = Buffer.allocUnsafe(BLOCK_BYTES)
+  /** Taken from the pool for the first line of a block. */
+  #open: Uint8Array = new Uint8Array(0)
   #openBytes = 0
   #openIdBytes = 0
   #closed: ClosedBlock[] = []
-
   /** The symbols of the block that is being adopted. */
   readonly #claimed: number[] = []
 
-  constructor(environment: Environment) {
+  /** Raw blocks are in memory of the pool: who needs one no more may give it back. */
+  constructor(environment: Environment, bufferPool: BufferPool) {
     this.#environment = environment
+    this.#bufferPool = bufferPool
     this.#symbols = new IdSet(undefined, undefined, environment.hashKey)
   }
 
@@ -168,16 +172,15 @@ export class PackBuilder {
   beginBlocksOf(blockBytes: number): void {
     this.closeBlock()
     this.#blockBytes = blockBytes
-    this.#open = Buffer.allocUnsafe(blockBytes)
   }
 
   /** Ends the open block, if it holds anything. */
   closeBlock(rawCrc32?: number): void {
     if (this.#openBytes === 0) return
     const raw = this.#open.subarray(0, this.#openBytes)
+    this.#bufferPool.giveBack(this.#open.subarray(this.#openBytes))
     const block = { raw, rawBytes: raw.length, rawCrc32: rawCrc32 ?? crc32(raw) }
     this.#endBlock(block, { objectEnd: this.objects, idBytes: this.#openIdBytes })
-    this.#open = Buffer.allocUnsafe(this.#blockBytes)
     this.#openBytes = 0
     this.#openIdBytes = 0
   }
@@ -307,7 +310,7 @@ export class PackBuilder {
   }
 
   #append(lines: Uint8Array, start: number, lineBytes: number, idBytes: number): void {
-    if (lineBytes > this.#open.length) this.#open = Buffer.allocUnsafeSlow(lineBytes)
+    if (this.#openBytes === 0) this.#open = this.#bufferPool.takeAny(Math.max(this.#blockBytes, lineBytes))
     this.#open.set(lines.subarray(start, start + lineBytes), this.#openBytes)
     this.#openBytes += lineBytes
     this.#openIdBytes += idBytes

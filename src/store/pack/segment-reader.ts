@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
-import type { ReadBuffers } from '../../memory/read-buffers.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import type { Environment } from '../../environment.ts'
 import {
   INFLATED_SPARE_BYTES,
@@ -71,27 +71,27 @@ export class SegmentReader {
   /**
    * The stored bytes of segments without a cut, one buffer for each read. `verify` decides whether their CRC is
    * compared. A caller that knows that nobody needs a part of them any more may give it back to
-   * `memory.readBuffers`.
+   * `memory.bufferPool`.
    */
   stored(
     batches: SegmentBatches,
     reading: Reading,
     verify: (segment: Segment) => boolean,
   ): AsyncIterableIterator<Uint8Array> {
-    const { readBuffers } = this.memory
-    const spans = (): AsyncIterable<LoadedSpan> => this.#spans(batches, reading, { rawBytesMax: Infinity, readBuffers })
+    const { bufferPool } = this.memory
+    const spans = (): AsyncIterable<LoadedSpan> => this.#spans(batches, reading, { rawBytesMax: Infinity, bufferPool })
     return converted(spans, ({ segments, stored, whole }) => {
       for (const [i, segment] of segments.entries()) if (verify(segment)) checkStored(segment, stored[i])
       reading.buffers.passOn(whole.length)
       const bytes = joined(stored)
-      readBuffers.giveBack(bytes.buffer === whole.buffer ? whole.subarray(bytes.length) : whole)
+      bufferPool.giveBack(bytes.buffer === whole.buffer ? whole.subarray(bytes.length) : whole)
       return bytes
     })
   }
 
   /**
    * Whole segments as they are stored, cut ones as lines. A caller that knows that nobody needs the bytes of a fragment
-   * any more may give them back to `memory.readBuffers`.
+   * any more may give them back to `memory.bufferPool`.
    */
   async *fragments(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly Fragment[]> {
     for await (const pieces of this.pieces(batches, reading)) yield pieces.map(({ fragment }) => fragment)
@@ -99,8 +99,8 @@ export class SegmentReader {
 
   /** The same, each with its segment: the first of them for neighbours that are cut. */
   async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
-    const { readBuffers } = this.memory
-    for await (const { segments, stored, whole } of this.#spans(batches, reading, { readBuffers })) {
+    const { bufferPool } = this.memory
+    for await (const { segments, stored, whole } of this.#spans(batches, reading, { bufferPool })) {
       const pieces = (
         await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run, this.environment)))
       ).flat()
@@ -109,14 +109,14 @@ export class SegmentReader {
       reading.buffers.hold(bytes - whole.length)
       reading.buffers.passOn(bytes)
       const storedBytes = bytesOf(passed.filter(({ buffer }) => buffer === whole.buffer))
-      readBuffers.giveBack(whole.subarray(storedBytes))
+      bufferPool.giveBack(whole.subarray(storedBytes))
       yield pieces
     }
   }
 
   /**
    * Whole lines in large buffers. A caller that knows that nobody needs a part of them any more may give it back to
-   * `memory.readBuffers`.
+   * `memory.bufferPool`.
    */
   lines(batches: SegmentBatches, reading: Reading): AsyncIterableIterator<Uint8Array> {
     const { signal, buffers } = reading
@@ -125,37 +125,37 @@ export class SegmentReader {
       bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.aheadBytes),
       bytesOf: rawBytesOf,
     }
-    const { readBuffers } = this.memory
+    const { bufferPool } = this.memory
     const inflating = (): AsyncIterable<InflatedSpan> =>
-      readAhead(this.#spans(batches, reading, { readBuffers }), bounds, async (span) => {
+      readAhead(this.#spans(batches, reading, { bufferPool }), bounds, async (span) => {
         buffers.hold(rawBytesOf(span))
         const raw = await this.#inflatedInto(span)
         buffers.free(span.whole.length)
-        readBuffers.giveBack(span.whole)
+        bufferPool.giveBack(span.whole)
         return { segments: span.segments, raw }
       })
     return converted(inflating, ({ segments, raw }) => {
       signal.throwIfAborted()
       buffers.passOn(raw.length)
       const lines = cutSegments(segments, raw)
-      readBuffers.giveBack(raw.subarray(lines.length))
+      bufferPool.giveBack(raw.subarray(lines.length))
       return lines.length === 0 ? undefined : lines
     })
   }
 
   async #inflatedInto({ segments, stored }: LoadedSpan): Promise<Uint8Array> {
-    const { readBuffers } = this.memory
+    const { bufferPool } = this.memory
     const rawBytes = rawBytesOf({ segments })
-    const into = readBuffers.take(rawBytes + INFLATED_SPARE_BYTES)
+    const into = bufferPool.take(rawBytes + INFLATED_SPARE_BYTES)
     const raw = await inflated(segments, joined(stored), { environment: this.environment, into })
-    if (into !== undefined) readBuffers.giveBack(raw.buffer === into.buffer ? into.subarray(rawBytes) : into)
+    if (into !== undefined) bufferPool.giveBack(raw.buffer === into.buffer ? into.subarray(rawBytes) : into)
     return raw
   }
 
   #spans(
     batches: SegmentBatches,
     { signal, buffers }: Reading,
-    { rawBytesMax = SPAN_RAW_BYTES_MAX, readBuffers }: SpanOptions = {},
+    { rawBytesMax = SPAN_RAW_BYTES_MAX, bufferPool }: SpanOptions = {},
   ): AsyncIterableIterator<LoadedSpan> {
     const storedBytesMax = Math.min(this.#blobs.readBytesPreferred, BLOB_READ_BYTES_MAX)
     const bounds = {
@@ -164,31 +164,31 @@ export class SegmentReader {
       bytesOf: storedBytesOf,
     }
     const spans = spansOf(batches, buffers, { storedBytesMax, rawBytesMax })
-    return readAhead(spans, bounds, (span) => this.#load(span, { signal, buffers }, readBuffers))
+    return readAhead(spans, bounds, (span) => this.#load(span, { signal, buffers }, bufferPool))
   }
 
   async #load(
     { source, segments }: Span,
     { signal, buffers }: Reading,
-    readBuffers: ReadBuffers | undefined,
+    bufferPool: BufferPool | undefined,
   ): Promise<LoadedSpan> {
     const start = segments[0].start
     const end = segments[segments.length - 1].end
     // Counted before it is read: otherwise many concurrent readers would all find that there is room.
     buffers.hold(end - start)
     try {
-      const into = 'blob' in source ? readBuffers?.take(end - start) : undefined
+      const into = 'blob' in source ? bufferPool?.take(end - start) : undefined
       const whole = await readSource(this.#blobs, source, start, end, { signal, into })
       const stored = segments.map((segment) => whole.subarray(segment.start - start, segment.end - start))
       if (segments.some((segment, i) => isDelta(segment, stored[i]))) {
         const loaded = await this.#withoutDeltas({ segments, stored, whole }, { signal, buffers })
-        if (into !== undefined) readBuffers?.giveBack(into.buffer === whole.buffer ? whole : into)
+        if (into !== undefined) bufferPool?.giveBack(into.buffer === whole.buffer ? whole : into)
         return loaded
       }
       if (into === undefined) return { segments, stored, whole }
       // Memory that is lent may be changed, which saves another buffer for what is joined.
       if (into.buffer === whole.buffer) return { segments, stored: movedTogether(whole, stored), whole }
-      readBuffers?.giveBack(into)
+      bufferPool?.giveBack(into)
       return { segments, stored, whole }
     } catch (error) {
       buffers.free(end - start)
@@ -218,7 +218,7 @@ interface SpanOptions {
   /** Limits the inflated bytes of one span. */
   readonly rawBytesMax?: number
   /** Lends the memory of reads, if it gets it back. */
-  readonly readBuffers?: ReadBuffers
+  readonly bufferPool?: BufferPool
 }
 
 /** A segment of whole blocks never is. */

@@ -1,6 +1,6 @@
 import type { Environment } from '../../environment.ts'
 import { INFLATED_SPARE_BYTES, inflateFragments } from '../../compression/inflate.ts'
-import type { ReadBuffers } from '../../memory/read-buffers.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import {
   decodeSections,
   DEFLATED_SECTIONS,
@@ -40,7 +40,7 @@ export async function decodeTables(bytes: Uint8Array, environment: Environment):
 
 /** The same in memory that `buffers` lends, if they are compressed; otherwise they may be views of `bytes`. */
 export async function decodeTablesInto(
-  buffers: ReadBuffers | undefined,
+  buffers: BufferPool | undefined,
   bytes: Uint8Array,
   environment: Environment,
 ): Promise<DecodedTables> {

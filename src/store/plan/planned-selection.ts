@@ -186,7 +186,7 @@ export class PlanSelection implements Selection, PlannedSelection {
   }
 
   get memory(): ReusedMemory {
-    return this.#reader.memory.readBuffers
+    return this.#reader.memory.bufferPool
   }
 
   async lease(memory: MemoryLease): Promise<void> {

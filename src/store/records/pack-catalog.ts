@@ -4,7 +4,7 @@ import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
-import type { ReadBuffers } from '../../memory/read-buffers.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import { keyParts, packKey, parseHex } from './keys.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import { type DecodedTables, decodeTablesInto } from '../pack/stored-tables.ts'
@@ -141,7 +141,7 @@ export class PackCatalog {
    * The tables, until they are given back: after that there must be no view of them. Tables that are not in the cache stay
    * out of it, and their memory goes back to `buffers`: for whoever reads the tables of very many packs once.
    */
-  async borrowTables(pack: Pack, buffers: ReadBuffers): Promise<BorrowedTables> {
+  async borrowTables(pack: Pack, buffers: BufferPool): Promise<BorrowedTables> {
     const cached = this.#tables.peek(tablesKey(pack))
     if (cached !== undefined) return { tables: await cached, giveBack: () => undefined }
     const { tables, memory } = await readTablesInto(buffers, this.#blobs, pack, this.#environment)
@@ -258,7 +258,7 @@ export async function readTables(blobs: BlobStore, pack: Pack, environment: Envi
  * thread may still write into it.
  */
 async function readTablesInto(
-  buffers: ReadBuffers | undefined,
+  buffers: BufferPool | undefined,
   blobs: BlobStore,
   { record, source }: Pack,
   environment: Environment,

@@ -1,16 +1,16 @@
 /** Smaller buffers are allocated anew each time: they are little garbage. */
 const SIZE_BYTES_MIN = 16_384
-/** Capacities are multiples of this, so that a buffer suits reads of about its size. */
+/** Capacities are multiples of this, so that a buffer suits others of about its size. */
 const CAPACITY_STEP_BYTES = 16_384
-/** A buffer is not used for reads that would leave more than this part of it empty. */
+/** A buffer is not used where more than this part of it would stay empty. */
 const EMPTY_SHARE_MAX = 0.5
 
 /**
- * Buffers for large reads, used again and again. A buffer that is left to the garbage collector costs twice: V8 collects
+ * Buffers for large reads and for uploads, used again and again. A buffer that is left to the garbage collector costs twice: V8 collects
  * the whole heap for every few dozen megabytes of them, and what the allocator of the system once took for them stays
  * resident. A buffer that is lent and never given back is garbage like any other.
  */
-export class ReadBuffers {
+export class BufferPool {
   readonly #idleBytesMax: number
   #idleBytes = 0
   /** The one that was given back last is the last. */
@@ -18,7 +18,7 @@ export class ReadBuffers {
   /** Of each buffer that is lent, the bytes that were not given back yet. */
   readonly #lentBytes = new WeakMap<ArrayBufferLike, number>()
 
-  /** At most so many bytes are kept for the next reads. */
+  /** At most so many bytes are kept for the next users. */
   constructor(idleBytesMax: number) {
     this.#idleBytesMax = idleBytesMax
   }
@@ -27,7 +27,7 @@ export class ReadBuffers {
     return this.#idleBytes
   }
 
-  /** Memory for a read, with undefined content; `undefined` if the read is too small to be worth it. */
+  /** Memory with undefined content; `undefined` if it is too little to be worth it. */
   take(sizeBytes: number): Uint8Array | undefined {
     if (sizeBytes < SIZE_BYTES_MIN) return undefined
     const buffer = this.#takeIdle(sizeBytes) ?? allocated(sizeBytes)
@@ -35,9 +35,14 @@ export class ReadBuffers {
     return new Uint8Array(buffer, 0, sizeBytes)
   }
 
+  /** The same; little memory is allocated anew. */
+  takeAny(sizeBytes: number): Uint8Array {
+    return this.take(sizeBytes) ?? Buffer.allocUnsafeSlow(sizeBytes)
+  }
+
   /**
-   * Says that nobody reads these bytes any more, nor writes into them. Once that was said of all bytes of a read, its
-   * memory may be lent again. Bytes that were not lent are left alone. Each byte may be given back once.
+   * Says that nobody reads these bytes any more, nor writes into them. Once that was said of all bytes that were taken
+   * together, their memory may be lent again. Bytes that were not lent are left alone. Each byte may be given back once.
    */
   giveBack(bytes: Uint8Array): void {
     const { buffer } = bytes

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ReadBuffers } from '../../src/memory/read-buffers.ts'
+import { BufferPool } from '../../src/memory/buffer-pool.ts'
 
 const READ_BYTES = 200_000
 
 test('memory that was given back is lent again, for reads of about its size', () => {
-  const buffers = new ReadBuffers(1_000_000)
+  const buffers = new BufferPool(1_000_000)
   const first = taken(buffers, READ_BYTES)
   assert.equal(first.length, READ_BYTES)
   buffers.giveBack(first)
@@ -19,7 +19,7 @@ test('memory that was given back is lent again, for reads of about its size', ()
 })
 
 test('memory is lent again only when all parts of it were given back', () => {
-  const buffers = new ReadBuffers(1_000_000)
+  const buffers = new BufferPool(1_000_000)
   const lent = taken(buffers, READ_BYTES)
   buffers.giveBack(lent.subarray(100_000))
   assert.notEqual(taken(buffers, READ_BYTES).buffer, lent.buffer)
@@ -28,7 +28,7 @@ test('memory is lent again only when all parts of it were given back', () => {
 })
 
 test('memory that was given back once is not lent twice, nor is memory of others', () => {
-  const buffers = new ReadBuffers(1_000_000)
+  const buffers = new BufferPool(1_000_000)
   const lent = taken(buffers, READ_BYTES)
   buffers.giveBack(lent)
   buffers.giveBack(lent)
@@ -39,14 +39,14 @@ test('memory that was given back once is not lent twice, nor is memory of others
 })
 
 test('what is kept for the next reads is bounded, and small reads get nothing', () => {
-  const buffers = new ReadBuffers(1_000_000)
+  const buffers = new BufferPool(1_000_000)
   const lent = Array.from({ length: 20 }, () => taken(buffers, READ_BYTES))
   for (const bytes of lent) buffers.giveBack(bytes)
   assert.ok(buffers.idleBytes > 500_000 && buffers.idleBytes <= 1_000_000, `${buffers.idleBytes} bytes`)
   assert.equal(buffers.take(1_000), undefined)
 })
 
-function taken(buffers: ReadBuffers, sizeBytes: number): Uint8Array {
+function taken(buffers: BufferPool, sizeBytes: number): Uint8Array {
   const bytes = buffers.take(sizeBytes)
   assert.ok(bytes !== undefined)
   return bytes
