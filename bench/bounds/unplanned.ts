@@ -101,11 +101,12 @@ async function openTables(data: string): Promise<Tables> {
   const { records, blobs } = backend
   const project = await viewProject(records, PROJECT)
   if (project === undefined) throw new Error('the model that was uploaded is not there')
-  const catalog = new PackCatalog({ records, blobs, environment: REAL_ENVIRONMENT }, TABLE_CACHE_BYTES_MAX)
+  const bufferPool = new BufferPool(TABLE_CACHE_BYTES_MAX)
+  const parts = { records, blobs, environment: REAL_ENVIRONMENT, bufferPool }
+  const catalog = new PackCatalog(parts, TABLE_CACHE_BYTES_MAX)
   const readAll = async (use: (pack: Pack, tables: PackTables) => Promise<unknown>): Promise<void> => {
-    const buffers = new BufferPool(TABLE_CACHE_BYTES_MAX)
     for await (const pack of catalog.packsFrom(project, 0, new AbortController().signal)) {
-      const { tables, giveBack } = await catalog.borrowTables(pack, buffers)
+      const { tables, giveBack } = await catalog.borrowTables(pack)
       await use(pack, tables)
       giveBack()
     }

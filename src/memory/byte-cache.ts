@@ -1,5 +1,6 @@
 interface Slot<V> {
   readonly value: Promise<V>
+  loaded?: { readonly value: V }
   bytes: number
 }
 
@@ -10,12 +11,19 @@ interface Slot<V> {
 export class ByteCache<V> {
   readonly #capacityBytes: number
   readonly #sizeOf: (value: V) => number
+  readonly #onForgotten: (key: string, value: V) => void
   readonly #slots = new Map<string, Slot<V>>()
   #heldBytes = 0
 
-  constructor(capacityBytes: number, sizeOf: (value: V) => number) {
+  /** `onForgotten` receives each value that had been loaded and is no longer kept. */
+  constructor(
+    capacityBytes: number,
+    sizeOf: (value: V) => number,
+    onForgotten: (key: string, value: V) => void = () => undefined,
+  ) {
     this.#capacityBytes = capacityBytes
     this.#sizeOf = sizeOf
+    this.#onForgotten = onForgotten
   }
 
   get heldBytes(): number {
@@ -32,7 +40,7 @@ export class ByteCache<V> {
     const slot: Slot<V> = { value: load(), bytes: 0 }
     this.#slots.set(key, slot)
     slot.value.then(
-      (value) => this.#loaded(key, slot, this.#sizeOf(value)),
+      (value) => this.#loaded(key, slot, value),
       () => this.delete(key, slot.value),
     )
     return slot.value
@@ -49,17 +57,18 @@ export class ByteCache<V> {
     if (slot === undefined || (value !== undefined && slot.value !== value)) return
     this.#slots.delete(key)
     this.#heldBytes -= slot.bytes
+    if (slot.loaded !== undefined) this.#onForgotten(key, slot.loaded.value)
   }
 
   clear(): void {
-    this.#slots.clear()
-    this.#heldBytes = 0
+    for (const key of this.#slots.keys()) this.delete(key)
   }
 
-  #loaded(key: string, slot: Slot<V>, bytes: number): void {
+  #loaded(key: string, slot: Slot<V>, value: V): void {
     if (this.#slots.get(key) !== slot) return
-    slot.bytes = bytes
-    this.#heldBytes += bytes
+    slot.loaded = { value }
+    slot.bytes = this.#sizeOf(value)
+    this.#heldBytes += slot.bytes
     for (const [oldest, candidate] of this.#slots) {
       if (this.#heldBytes <= this.#capacityBytes) return
       if (candidate.bytes > 0) this.delete(oldest)

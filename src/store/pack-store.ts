@@ -124,7 +124,10 @@ export class PackStore implements GraphStore {
     this.#unapplied = new UnappliedPacks((pack) =>
       applyPack({ records, blobs, environment, committer: this.#committer }, pack),
     )
-    this.#catalog = new PackCatalog({ records, blobs, environment }, memory.tablesBytes)
+    this.#catalog = new PackCatalog(
+      { records, blobs, environment, bufferPool: memory.answers.bufferPool },
+      memory.tablesBytes,
+    )
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
     const planParts = {
       records,

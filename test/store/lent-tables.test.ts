@@ -24,7 +24,13 @@ async function storedPack(): Promise<{ catalog: PackCatalog; pack: Pack; reads: 
       },
     },
   })
-  const catalog = new PackCatalog({ records: backend.records, blobs, environment: REAL_ENVIRONMENT }, 1_000_000)
+  const parts = {
+    records: backend.records,
+    blobs,
+    environment: REAL_ENVIRONMENT,
+    bufferPool: new BufferPool(1_000_000),
+  }
+  const catalog = new PackCatalog(parts, 1_000_000)
   const project = await viewProject(backend.records, 'demo')
   assert.ok(project !== undefined)
   const [pack] = await collected(catalog.packsFrom(project, 0, never))
@@ -34,9 +40,8 @@ async function storedPack(): Promise<{ catalog: PackCatalog; pack: Pack; reads: 
 
 test('tables that are lent are whole, stay out of the cache, and the same ones come from it', async () => {
   const { catalog, pack, reads } = await storedPack()
-  const buffers = new BufferPool(1_000_000)
   const lent = async (): Promise<string> => {
-    const { tables, giveBack } = await catalog.borrowTables(pack, buffers)
+    const { tables, giveBack } = await catalog.borrowTables(pack)
     const ids = Buffer.from(tables.ids.bytes).toString('latin1')
     giveBack()
     return ids
@@ -53,7 +58,10 @@ test('tables that are lent are whole, stay out of the cache, and the same ones c
 test('large tables are left in the cache for those who share them', async () => {
   const calls: string[] = []
   const source: ConstructorParameters<typeof LentTables>[0] = {
-    tables: (pack) => (calls.push(`kept ${pack.sequence}`), Promise.resolve({} as never)),
+    sharedTables: (pack) => {
+      calls.push(`shared ${pack.sequence}`)
+      return Promise.resolve({ tables: {} as never, giveBack: () => undefined })
+    },
     borrowTables: (pack) => {
       calls.push(`lent ${pack.sequence}`)
       return Promise.resolve({ tables: {} as never, giveBack: () => undefined })
@@ -64,13 +72,16 @@ test('large tables are left in the cache for those who share them', async () => 
     const record = { packId: String(sequence), objects: 200_000, packBytes: 5_000, tablesStart: 5_000 - tableBytes }
     await tables.borrow({ sequence, record } as Pack)
   }
-  assert.deepEqual(calls, ['lent 0', 'kept 1'])
+  assert.deepEqual(calls, ['lent 0', 'shared 1'])
 })
 
 test('a walk through many objects reads tables past the cache, except those that it needs again and again', async () => {
   const calls: string[] = []
   const tables = new LentTables({
-    tables: (pack) => (calls.push(`kept ${pack.sequence}`), Promise.resolve({} as never)),
+    sharedTables: (pack) => {
+      calls.push(`shared ${pack.sequence}`)
+      return Promise.resolve({ tables: {} as never, giveBack: () => undefined })
+    },
     borrowTables: (pack) => {
       calls.push(`lent ${pack.sequence}`)
       return Promise.resolve({ tables: {} as never, giveBack: () => calls.push('given back') })
@@ -82,11 +93,11 @@ test('a walk through many objects reads tables past the cache, except those that
   await read(2, 100_000)
   for (let again = 0; again < 6; again++) await read(3, 1_000)
   assert.deepEqual(calls, [
-    ...Array<string>(6).fill('kept 1'),
+    ...Array<string>(6).fill('shared 1'),
     'lent 2',
     'given back',
     ...Array.from({ length: 4 }, () => ['lent 3', 'given back']).flat(),
-    ...Array<string>(2).fill('kept 3'),
+    ...Array<string>(2).fill('shared 3'),
   ])
   const fourth = { sequence: 4, record: { packId: '4', objects: 1 } } as Pack
   await assert.rejects(

@@ -1,19 +1,17 @@
-import { BufferPool } from '../../memory/buffer-pool.ts'
 import type { PackTables } from '../pack/pack-format.ts'
-import type { BorrowedTables, Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { BorrowedTables } from '../records/table-cache.ts'
 import type { ProjectView } from '../records/project-view.ts'
 
 /** Whoever goes through more objects reads tables that no cache can keep. */
 const KEPT_OBJECTS_MAX = 131_072
 /** Tables that are read more often than this are left in the cache: the graph leads to and fro between some packs. */
 const READS_MAX = 4
-/** Memory for reads that is kept from one to the next: about the tables of one merged pack, as stored and inflated. */
-const IDLE_BYTES_MAX = 16_777_216
 /** Tables that are loaded at once are those of so many packs, and of so many objects unless it is one pack. */
 const PACKS_AT_ONCE = 8
 const OBJECTS_AT_ONCE = 262_144
 
-type TableSource = Pick<PackCatalog, 'tables' | 'borrowTables'>
+type TableSource = Pick<PackCatalog, 'sharedTables' | 'borrowTables'>
 
 /**
  * The tables that one walk or one answer reads. A small one leaves them in the cache of the catalog. A large one reads
@@ -22,7 +20,6 @@ type TableSource = Pick<PackCatalog, 'tables' | 'borrowTables'>
  */
 export class LentTables {
   readonly #catalog: TableSource
-  readonly #buffers = new BufferPool(IDLE_BYTES_MAX)
   /** How often the tables of each pack were read. */
   readonly #reads = new Map<string, number>()
   readonly #storedBytesMax: number
@@ -52,9 +49,8 @@ export class LentTables {
     this.#reads.set(packId, reads)
     if (reads === 1) this.#objects += objects
     const isLarge = packBytes - tablesStart > this.#storedBytesMax
-    if (this.#objects <= KEPT_OBJECTS_MAX || reads > READS_MAX || isLarge)
-      return { tables: await this.#catalog.tables(pack), giveBack: () => undefined }
-    return this.#catalog.borrowTables(pack, this.#buffers)
+    if (this.#objects <= KEPT_OBJECTS_MAX || reads > READS_MAX || isLarge) return this.#catalog.sharedTables(pack)
+    return this.#catalog.borrowTables(pack)
   }
 }
 

@@ -57,12 +57,16 @@ export async function* movedBatches(
   const buffers = reader.memory.open()
   try {
     for (const moving of parts) {
-      const tables = await catalog.tables(moving.pack)
+      const { tables, giveBack } = await catalog.sharedTables(moving.pack)
       let { beginsPart } = moving
       const { blockBytes } = moving
-      for await (const cut of cutsOf(reader, { ...moving, tables }, { buffers, signal })) {
-        yield { ...(await batchOf(tables, cut, yielder)), beginsPart, blockBytes }
-        beginsPart = false
+      try {
+        for await (const cut of cutsOf(reader, { ...moving, tables }, { buffers, signal })) {
+          yield { ...(await batchOf(tables, cut, yielder)), beginsPart, blockBytes }
+          beginsPart = false
+        }
+      } finally {
+        giveBack()
       }
     }
   } finally {

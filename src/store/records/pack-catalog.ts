@@ -4,10 +4,11 @@ import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
-import type { BufferPool } from '../../memory/buffer-pool.ts'
+import { BufferPool } from '../../memory/buffer-pool.ts'
 import { keyParts, packKey, parseHex } from './keys.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import { type DecodedTables, decodeTablesInto } from '../pack/stored-tables.ts'
+import { type BorrowedTables, TableCache } from './table-cache.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { isRemoved, readHead } from './projects.ts'
 import type { ProjectView } from './project-view.ts'
@@ -26,16 +27,12 @@ export interface CatalogParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly environment: Environment
+  /** Where the memory of tables comes from. By default nothing is used again. */
+  readonly bufferPool?: BufferPool
 }
 
 /** Records of packs that one call to the storage reads. */
 const LOADED_AT_ONCE = 64
-
-export interface BorrowedTables {
-  readonly tables: PackTables
-  /** To be called once. */
-  readonly giveBack: () => void
-}
 
 /** Loads packs' records and tables, and keeps the ones used last. */
 export class PackCatalog {
@@ -43,14 +40,16 @@ export class PackCatalog {
   readonly #blobs: BlobStore
   readonly #environment: Environment
   readonly #packs: ByteCache<Pack>
-  readonly #tables: ByteCache<PackTables>
+  readonly #tables: TableCache
+  readonly #bufferPool: BufferPool
 
-  constructor({ records, blobs, environment }: CatalogParts, cacheBytes: number) {
+  constructor({ records, blobs, environment, bufferPool }: CatalogParts, cacheBytes: number) {
     this.#environment = environment
     this.#records = records
     this.#blobs = blobs
     this.#packs = new ByteCache(cacheBytes >> 2, packBytes)
-    this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
+    this.#bufferPool = bufferPool ?? new BufferPool(0)
+    this.#tables = new TableCache(cacheBytes - (cacheBytes >> 2), this.#bufferPool)
   }
 
   /**
@@ -134,18 +133,28 @@ export class PackCatalog {
   }
 
   tables(pack: Pack): Promise<PackTables> {
-    return this.#tables.get(tablesKey(pack), () => readTables(this.#blobs, pack, this.#environment))
+    return this.#tables.get(tablesKey(pack), () => this.#readShared(pack))
+  }
+
+  /** The same tables, until they are given back: after that there must be no view of them. */
+  sharedTables(pack: Pack): Promise<BorrowedTables> {
+    return this.#tables.borrow(tablesKey(pack), () => this.#readShared(pack))
   }
 
   /**
-   * The tables, until they are given back: after that there must be no view of them. Tables that are not in the cache stay
-   * out of it, and their memory goes back to `buffers`: for whoever reads the tables of very many packs once.
+   * The tables, until they are given back: after that there must be no view of them. Tables that are not in the cache
+   * stay out of it: for whoever reads the tables of very many packs once.
    */
-  async borrowTables(pack: Pack, buffers: BufferPool): Promise<BorrowedTables> {
-    const cached = this.#tables.peek(tablesKey(pack))
-    if (cached !== undefined) return { tables: await cached, giveBack: () => undefined }
-    const { tables, memory } = await readTablesInto(buffers, this.#blobs, pack, this.#environment)
-    return { tables, giveBack: () => buffers.giveBack(memory) }
+  async borrowTables(pack: Pack): Promise<BorrowedTables> {
+    if (this.#tables.has(tablesKey(pack))) return this.sharedTables(pack)
+    const { tables, memory } = await readTablesInto(this.#bufferPool, this.#blobs, pack, this.#environment)
+    return { tables, giveBack: () => this.#bufferPool.giveBack(memory) }
+  }
+
+  /** Tables that are stored as they are stay in the memory of their read, which is then of their size. */
+  #readShared(pack: Pack): Promise<DecodedTables> {
+    const bufferPool = pack.record.sources.length > 0 ? this.#bufferPool : undefined
+    return readTablesInto(bufferPool, this.#blobs, pack, this.#environment)
   }
 
   clear(): void {
@@ -276,8 +285,4 @@ async function readTablesInto(
 
 function tablesKey({ record, projectId }: Pack): string {
   return `${record.packId}\0${projectId}`
-}
-
-function tablesBytes(tables: PackTables): number {
-  return tables.lineBytes.buffer.byteLength
 }
