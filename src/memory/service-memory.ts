@@ -28,7 +28,7 @@ export function divideMemory(
   options: Omit<MemoryBudgetOptions, 'stepBytes'> = {},
 ): ServiceMemory {
   const share = Math.floor(memoryBytesMax / 8)
-  const bufferPool = new BufferPool(share * 2)
+  const bufferPool = new BufferPool(share)
   const requests = new MemoryBudget(memoryBytesMax - share * 3, {
     ...options,
     stepBytes: STEP_BYTES,

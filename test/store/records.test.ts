@@ -59,6 +59,7 @@ const OBJECT: ObjectRecord = {
   lineStart: 15_000,
   textBytes: 2 ** 28,
   textCrc32: 0xdeadbeef,
+  previous: undefined,
 }
 const MOVED: ObjectRecord = {
   ...OBJECT,

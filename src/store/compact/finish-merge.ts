@@ -127,7 +127,7 @@ async function repoint(parts: FinishParts, open: OpenMerge, pace: Pace, signal: 
     const places = [...linePlaces(tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))]
     const ids = places.map((_, at) => tableEntry(tables.ids, first + at))
     const decide = (object: ObjectRecord | undefined, at: number): Decision =>
-      moved(open, object, { ...places[at], ordinal: first + at })
+      moved(open, object, places[at], first + at)
     const { after } = await changeObjects(parts, open.project, ids, decide, signal)
     for (const [at, object] of after.entries()) {
       if (object?.sequence !== open.merge.sequence || object.previous === undefined) continue
@@ -146,14 +146,27 @@ async function repoint(parts: FinishParts, open: OpenMerge, pace: Pace, signal: 
 function moved(
   { merge, tables, sources }: OpenMerge,
   object: ObjectRecord | undefined,
-  place: LinePlace & { readonly ordinal: number },
+  { blockStart, blockStoredBytes, blockRawBytes, lineStart }: LinePlace,
+  ordinal: number,
 ): Decision {
   if (object === undefined || !sources.has(object.sequence)) return 'keep'
-  const { ordinal } = place
-  if (object.textBytes !== textBytesOf(tables, ordinal) || object.textCrc32 !== tables.textCrc32[ordinal])
+  const { state, epoch, textBytes, textCrc32 } = object
+  if (textBytes !== textBytesOf(tables, ordinal) || textCrc32 !== tables.textCrc32[ordinal])
     throw corrupt(`a merged pack has another text for an object of pack ${object.sequence}`)
   const previous = { fromLayout: merge.layout, sequence: object.sequence, ordinal: object.ordinal }
-  return { ...object, ...place, sequence: merge.sequence, previous }
+  return {
+    state,
+    epoch,
+    sequence: merge.sequence,
+    ordinal,
+    blockStart,
+    blockStoredBytes,
+    blockRawBytes,
+    lineStart,
+    textBytes,
+    textCrc32,
+    previous,
+  }
 }
 
 /**

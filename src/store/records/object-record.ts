@@ -1,4 +1,4 @@
-import { ByteWriter, corrupt } from '../bytes/byte-codec.ts'
+import { type ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 import type { LinePlace } from '../pack/line-places.ts'
 import { open, RECORD_VERSION, seal } from './seal.ts'
 
@@ -23,7 +23,7 @@ export interface ObjectRecord extends ObjectPlace, LinePlace {
   readonly epoch: number
   readonly textBytes: number
   readonly textCrc32: number
-  readonly previous?: PreviousPlace
+  readonly previous?: PreviousPlace | undefined
 }
 
 const WHAT = 'an object record'
@@ -46,6 +46,7 @@ export function encodeObjectRecord(key: Uint8Array, record: ObjectRecord): Uint8
 export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectRecord {
   const reader = open(key, value, WHAT)
   const flags = reader.u8()
+  const hasPrevious = (flags & PREVIOUS_BIT) !== 0
   const record: ObjectRecord = {
     state: (flags & CONDEMNED_BIT) === 0 ? 'live' : 'condemned',
     epoch: reader.varint(),
@@ -57,11 +58,14 @@ export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectRe
     lineStart: reader.varint(),
     textBytes: reader.varint(),
     textCrc32: reader.u32(),
+    previous: hasPrevious ? readPrevious(reader) : undefined,
   }
-  const hasPrevious = (flags & PREVIOUS_BIT) !== 0
-  const previous = hasPrevious && { fromLayout: reader.varint(), sequence: reader.varint(), ordinal: reader.varint() }
   if (reader.remaining > 0) throw corrupt(`${WHAT} is too long`)
-  return previous === false ? record : { ...record, previous }
+  return record
+}
+
+function readPrevious(reader: ByteReader): PreviousPlace {
+  return { fromLayout: reader.varint(), sequence: reader.varint(), ordinal: reader.varint() }
 }
 
 /** The place of the object for a reader of this layout. A merge switches for all of its objects at one layout. */
