@@ -6,9 +6,9 @@ const CAPACITY_STEP_BYTES = 16_384
 const EMPTY_SHARE_MAX = 0.5
 
 /**
- * Buffers for large reads and for uploads, used again and again. A buffer that is left to the garbage collector costs twice: V8 collects
- * the whole heap for every few dozen megabytes of them, and what the allocator of the system once took for them stays
- * resident. A buffer that is lent and never given back is garbage like any other.
+ * Buffers for large reads and for uploads, used again and again. A buffer that is left to the garbage collector costs
+ * twice: V8 collects the whole heap for every few dozen megabytes of them, and what the allocator of the system once took
+ * for them stays resident. A buffer that is lent and never given back is garbage like any other.
  */
 export class BufferPool {
   readonly #idleBytesMax: number

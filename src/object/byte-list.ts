@@ -1,10 +1,9 @@
+import type { BufferPool } from '../memory/buffer-pool.ts'
+
 const SHORT_BYTES = 48
 
 /** Where the memory of lists comes from, and where it goes. */
-interface Lender {
-  takeAny(sizeBytes: number): Uint8Array
-  giveBack(bytes: Uint8Array): void
-}
+type Lender = Pick<BufferPool, 'takeAny' | 'giveBack'>
 
 const SYSTEM: Lender = { takeAny: (sizeBytes) => Buffer.allocUnsafeSlow(sizeBytes), giveBack: () => undefined }
 

@@ -128,7 +128,7 @@ interface BlockRun extends Pick<Segment, 'source' | 'objects' | 'idBytes' | 'cut
   readonly last: number
 }
 
-/** All properties in one literal: V8 takes three times as much memory for an object that another one is spread into. */
+/** All properties in one literal: V8 takes far more memory for an object that another one is spread into. */
 function segmentOf(directory: BlockDirectory, { first, last, source, objects, idBytes, cut }: BlockRun): Segment {
   let rawBytes = 0
   let rawCrc32 = 0
