@@ -106,10 +106,8 @@ export class LevelRecords implements RecordDriver {
 }
 
 function insert(view: WriteView, { key, value }: Entry): Uint8Array | undefined {
-  const held = view.get(key)
-  if (held) return Uint8Array.from(held)
-  view.put(key, value)
-  return undefined
+  const held = view.insert(key, value)
+  return held && Uint8Array.from(held)
 }
 
 function commit(view: WriteView, { put, remove, expect }: Required<Change>): CommitResult {

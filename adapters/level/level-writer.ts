@@ -24,6 +24,8 @@ export interface WriteView {
    */
   get(key: Uint8Array): Uint8Array | undefined
   put(key: Uint8Array, value: Uint8Array): void
+  /** Puts the value if there is none; otherwise it returns the one that is there, as `get` does. */
+  insert(key: Uint8Array, value: Uint8Array): Uint8Array | undefined
   remove(key: Uint8Array): void
 }
 
@@ -189,9 +191,14 @@ class Overlay implements WriteView {
   }
 
   put(key: Uint8Array, value: Uint8Array): void {
+    this.#put(textOf(key), key, value)
+  }
+
+  insert(key: Uint8Array, value: Uint8Array): Uint8Array | undefined {
     const text = textOf(key)
-    this.#held.set(text, value)
-    this.#operations.set(text, { type: 'put', key, value })
+    const held = this.#held.get(text)
+    if (held === undefined) this.#put(text, key, value)
+    return held
   }
 
   remove(key: Uint8Array): void {
@@ -202,6 +209,11 @@ class Overlay implements WriteView {
 
   operations(): ReadonlyMap<string, Operation> {
     return this.#operations
+  }
+
+  #put(text: string, key: Uint8Array, value: Uint8Array): void {
+    this.#held.set(text, value)
+    this.#operations.set(text, { type: 'put', key, value })
   }
 }
 
@@ -218,5 +230,5 @@ function decide(queued: QueuedJob, view: WriteView): boolean {
 
 /** A key as `AbsentKeys` has it. */
 export function textOf(key: Uint8Array): string {
-  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')
+  return (key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.length)).toString('latin1')
 }

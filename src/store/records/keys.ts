@@ -105,16 +105,20 @@ export function planKey(projectId: string, generation: number, rootId: string, v
   return encoder.encode(`${prefix('plan', projectId, generation)}${rootId}\0${variant}\0`)
 }
 
-/** Makes the keys of many objects of one project without building a string for each. */
+/**
+ * Makes the keys of many objects of one project without building a string for each. They are slices of Node's pool: V8
+ * keeps other short arrays within its heap, and copies each into memory of its own when native code reads it.
+ */
 export function objectKeyMaker(projectId: string, generation: number): (id: Uint8Array) => Uint8Array {
   const head = encoder.encode(prefix('object', projectId, generation))
-  const packedKey = new Uint8Array(head.length + 1 + PACKED_ID_BYTES)
+  const packedKey = Buffer.alloc(head.length + 1 + PACKED_ID_BYTES)
   packedKey.set(head)
   return (id) => {
-    if (id.length === HEX_ID_BYTES && packHexId(id, 0, packedKey, head.length + 1)) return packedKey.slice()
-    const key = new Uint8Array(head.length + id.length + 1)
+    if (id.length === HEX_ID_BYTES && packHexId(id, 0, packedKey, head.length + 1)) return Buffer.from(packedKey)
+    const key = Buffer.allocUnsafe(head.length + id.length + 1)
     key.set(head)
     key.set(id, head.length)
+    key[key.length - 1] = 0
     return key
   }
 }
