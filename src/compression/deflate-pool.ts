@@ -6,7 +6,10 @@ import { StowageError } from '../errors.ts'
 export interface DeflatePoolOptions {
   /** 1 (fastest) to 9 (smallest), as in zlib. */
   readonly level: number
-  /** Compressions at once; as many as cores are enough, since the thread pool is shared with files and the database. */
+  /**
+   * Compressions at once; a few more than there are cores gain nothing, since the thread pool is shared with files and
+   * the database.
+   */
   readonly concurrency: number
   /** Without a thread pool, inputs are compressed on the calling thread. */
   readonly environment?: Environment | undefined
