@@ -12,7 +12,7 @@ const OBJECTS = 20_000
 
 /**
  * How fast a model can be downloaded as a gzipped JSON array at most, in terms of one core's `gzip -1` of the same
- * array: by this server, and by any that inflates lines with zlib and compresses the array with zlib on all cores.
+ * array.
  */
 export const gzippedArray: Bound = async ({ profile, objects = OBJECTS, rounds, folder }) => {
   const data = join(folder, 'data')
@@ -28,7 +28,6 @@ export const gzippedArray: Bound = async ({ profile, objects = OBJECTS, rounds, 
     const times = await repeat(rounds, async () => ({
       ...(await secondsDuring(server.pid, () => download(url, headers))),
       gzip: gzipSeconds('-1c', join(folder, 'array.json')),
-      gunzip: gzipSeconds('-dc', gzipped),
     }))
     console.log(
       `JSON array, gzip: ${profile}, ${(jsonBytes / 1e6).toFixed(0)} MB of JSON, median (min to max) of ${rounds}`,
@@ -38,13 +37,7 @@ export const gzippedArray: Bound = async ({ profile, objects = OBJECTS, rounds, 
     figure('main thread of the server', 's', ({ main }) => main)
     figure('its other threads', 's', ({ others }) => others)
     figure('gzip -1', 's', ({ gzip }) => gzip)
-    figure('gunzip', 's', ({ gunzip }) => gunzip)
     figure(`at most, on ${CORES} cores`, 'of gzip -1', (round) => round.gzip / shortestSeconds(round, CORES))
-    figure(
-      'zlib alone, without reading, sending or a client',
-      'of gzip -1',
-      ({ gzip, gunzip }) => (CORES * gzip) / (gzip + gunzip),
-    )
   } finally {
     await server.stop()
   }
