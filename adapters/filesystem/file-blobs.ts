@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { fstat, read, readSync, type Stats } from 'node:fs'
+import { fstat, read, readSync, statSync, type Stats } from 'node:fs'
 import { link, open, opendir, rm, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -64,7 +64,7 @@ export class FileBlobs implements BlobDriver {
 
   async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ sizeBytes: number }> {
     this.#part.guard.check()
-    if ((await infoOf(fileOf(this.#part, name)))?.isFile() === true) throw new BlobExistsError(name)
+    if ((await this.#infoOf(fileOf(this.#part, name)))?.isFile() === true) throw new BlobExistsError(name)
     const buffer = this.#bufferPool.takeAny(WRITE_BYTES)
     try {
       return await writeBlob(this.#part, name, rechunk(content, buffer), signal)
@@ -122,6 +122,12 @@ export class FileBlobs implements BlobDriver {
     return this.#handles.close()
   }
 
+  async #infoOf(path: string): Promise<Stats | undefined> {
+    // A disk that others share may be a network away.
+    const read = this.#part.isShared === true ? undefined : this.#quick.tryNow(() => ({ info: infoNow(path) }))
+    return read === undefined ? infoOf(path) : read.info
+  }
+
   /** Another process may have removed the file since it was opened. */
   async #dropRemoved(path: string): Promise<void> {
     const { nlink } = await this.#handles.use(path, (descriptor) => statFile(descriptor))
@@ -168,7 +174,7 @@ async function writeBlob(
     await publish(part, name, temporary)
     return { sizeBytes: size }
   } finally {
-    await rm(temporary, { force: true })
+    await unlinked(temporary)
   }
 }
 
@@ -248,6 +254,10 @@ function checkInside(name: string, end: number, size: number): void {
 async function isSameFile(one: string, other: string): Promise<boolean> {
   const [first, second] = [await infoOf(one), await infoOf(other)]
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev
+}
+
+function infoNow(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false })
 }
 
 async function infoOf(path: string): Promise<Stats | undefined> {

@@ -10,7 +10,6 @@ import {
 } from '../../src/storage/backend.ts'
 import type { RecordDriver } from '../../src/storage/driver.ts'
 import { passErrno } from '../common/errno.ts'
-import { QuickReads } from '../common/quick-reads.ts'
 import type { LevelDatabase } from './database.ts'
 import { type LevelWriter, textOf, type WriteView } from './level-writer.ts'
 import type { SortedReader } from './sorted-reader.ts'
@@ -21,8 +20,6 @@ import type { SortedReader } from './sorted-reader.ts'
 const STEP_ENTRIES = 1_000
 const STEP_BYTES = 1_048_576
 const RANGE_BATCH_BYTES = 262_144
-/** More keys are read in the thread pool. */
-const QUICK_KEYS_MAX = 8
 
 /** Each commit costs a sync. One of this size holds others up no longer than a step of any call does. */
 export const LEVEL_RECORD_LIMITS: RecordLimits = {
@@ -42,7 +39,6 @@ export class LevelRecords implements RecordDriver {
   readonly #database: LevelDatabase
   readonly #reader: SortedReader
   readonly #writer: LevelWriter
-  readonly #quick = new QuickReads()
 
   constructor({ database, reader, writer }: RecordsPart) {
     this.#database = database
@@ -52,7 +48,7 @@ export class LevelRecords implements RecordDriver {
 
   async getMany(keys: readonly Uint8Array[], { signal }: CallOptions): Promise<readonly (Uint8Array | undefined)[]> {
     signal?.throwIfAborted()
-    const quick = keys.length > QUICK_KEYS_MAX ? undefined : this.#getNow(keys)
+    const quick = this.#reader.getNow(keys)
     if (quick !== undefined) return quick
     const values: (Uint8Array | undefined)[] = []
     for (let from = 0; from < keys.length; from += STEP_ENTRIES) {
@@ -62,10 +58,6 @@ export class LevelRecords implements RecordDriver {
     }
     signal?.throwIfAborted()
     return values
-  }
-
-  #getNow(keys: readonly Uint8Array[]): (Uint8Array | undefined)[] | undefined {
-    return this.#quick.tryNow(() => keys.map((key) => this.#database.getSync(key)))
   }
 
   async *range({ gte, lt, limit = -1, reverse = false }: RangeBounds): AsyncGenerator<readonly Entry[]> {

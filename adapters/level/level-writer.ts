@@ -140,7 +140,8 @@ export class LevelWriter {
         if (this.absent.has(text)) held.set(text, undefined)
         else unknown.set(text, key)
       }
-    const values = unknown.size > 0 ? await this.#reader.getMany([...unknown.values()]) : []
+    const asked = [...unknown.values()]
+    const values = this.#reader.getNow(asked) ?? (await this.#reader.getMany(asked))
     for (const [at, text] of [...unknown.keys()].entries()) held.set(text, values[at])
     return held
   }

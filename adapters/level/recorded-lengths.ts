@@ -1,8 +1,9 @@
-import { close, constants, open, write } from 'node:fs'
+import { close, constants, open, statSync, write } from 'node:fs'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { crc32 } from 'node:zlib'
+import { QuickReads } from '../common/quick-reads.ts'
 import { scanLog } from './log-file.ts'
 
 /*
@@ -33,6 +34,8 @@ export type FileLengths = Readonly<Record<string, number>>
 export class RecordedLengths {
   readonly #path: string
   readonly #descriptor: number
+  /** Every write to the database waits for its note. */
+  readonly #quick = new QuickReads()
   #lengths: Record<string, number> = {}
   #log = ''
 
@@ -61,7 +64,9 @@ export class RecordedLengths {
    */
   async advance(): Promise<void> {
     try {
-      const bytes = await lengthOf(join(this.#path, this.#log))
+      const log = join(this.#path, this.#log)
+      const read = this.#quick.tryNow(() => ({ bytes: statSync(log, { throwIfNoEntry: false })?.size }))
+      const { bytes } = read ?? { bytes: await lengthOf(log) }
       // The write is in another log: LevelDB has begun a new one.
       if (bytes === undefined || bytes === this.#lengths[this.#log]) await this.#lookAround(lengthOf)
       else this.#lengths[this.#log] = bytes

@@ -1,7 +1,11 @@
 import type { Level } from 'level'
 import { passErrno } from '../common/errno.ts'
+import { QuickReads } from '../common/quick-reads.ts'
 
-type Database = Pick<Level<Uint8Array, Uint8Array>, 'getMany'>
+type Database = Pick<Level<Uint8Array, Uint8Array>, 'getMany' | 'getSync'>
+
+/** More keys are read in the thread pool. */
+const QUICK_KEYS_MAX = 8
 
 /** An index of a key, in the lower bits of a number whose upper ones are bytes of the key. */
 const INDEX_RANGE = 2 ** 20
@@ -13,10 +17,17 @@ const INDEX_RANGE = 2 ** 20
  */
 export class SortedReader {
   readonly #database: Database
+  readonly #quick = new QuickReads()
   #isBackwards = false
 
   constructor(database: Database) {
     this.#database = database
+  }
+
+  /** The values of a few keys, in their order; `undefined` if they must be read with `getMany`. */
+  getNow(keys: readonly Uint8Array[]): (Uint8Array | undefined)[] | undefined {
+    if (keys.length > QUICK_KEYS_MAX) return undefined
+    return this.#quick.tryNow(() => keys.map((key) => this.#database.getSync(key)))
   }
 
   /** The values of keys, in the order of the keys; at most `INDEX_RANGE` keys. */

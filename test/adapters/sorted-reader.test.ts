@@ -23,3 +23,13 @@ test('keys are read as the database has them, forwards and backwards in turn, an
   assert.deepEqual(asked, [sorted, sorted.toReversed(), sorted])
   assert.deepEqual(await reader.getMany([]), [])
 })
+
+test('a few keys are read at once, and more in the thread pool', () => {
+  const held = new Map([['key 1', Buffer.from('value 1')]])
+  const database = { getSync: (key: Uint8Array) => held.get(Buffer.from(key).toString('utf8')) }
+  const reader = new SortedReader(database as never)
+  const keys = Array.from({ length: 9 }, (_, i) => Buffer.from(`key ${i}`))
+  assert.deepEqual(reader.getNow(keys.slice(0, 3)), [undefined, held.get('key 1'), undefined])
+  assert.deepEqual(reader.getNow([]), [])
+  assert.equal(reader.getNow(keys), undefined)
+})
