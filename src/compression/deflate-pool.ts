@@ -7,7 +7,7 @@ export interface DeflatePoolOptions {
   /** 1 (fastest) to 9 (smallest), as in zlib. */
   readonly level: number
   /**
-   * Compressions at once; a few more than there are cores gain nothing, since the thread pool is shared with files and
+   * Compressions at once. About as many as there are cores are enough, since the thread pool is shared with files and
    * the database.
    */
   readonly concurrency: number

@@ -107,7 +107,7 @@ export function planKey(projectId: string, generation: number, rootId: string, v
 
 /**
  * Makes the keys of many objects of one project without building a string for each. They are slices of Node's pool: V8
- * keeps other short arrays within its heap, and copies each into memory of its own when native code reads it.
+ * keeps other short arrays within its heap, and copies each elsewhere when native code first reads it.
  */
 export function objectKeyMaker(projectId: string, generation: number): (id: Uint8Array) => Uint8Array {
   const head = encoder.encode(prefix('object', projectId, generation))
