@@ -124,7 +124,8 @@ export class FileBlobs implements BlobDriver {
 
   async #infoOf(path: string): Promise<Stats | undefined> {
     // A disk that others share may be a network away.
-    const read = this.#part.isShared === true ? undefined : this.#quick.tryNow(() => ({ info: infoNow(path) }))
+    if (this.#part.isShared === true) return infoOf(path)
+    const read = this.#quick.tryNow(() => ({ info: statSync(path, { throwIfNoEntry: false }) }))
     return read === undefined ? infoOf(path) : read.info
   }
 
@@ -254,10 +255,6 @@ function checkInside(name: string, end: number, size: number): void {
 async function isSameFile(one: string, other: string): Promise<boolean> {
   const [first, second] = [await infoOf(one), await infoOf(other)]
   return first !== undefined && first.ino === second?.ino && first.dev === second.dev
-}
-
-function infoNow(path: string): Stats | undefined {
-  return statSync(path, { throwIfNoEntry: false })
 }
 
 async function infoOf(path: string): Promise<Stats | undefined> {
