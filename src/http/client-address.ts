@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6, type Socket } from 'node:net'
 
 /** The proxies that are trusted to say where a request came from. */
 export interface TrustProxy {
@@ -32,9 +32,14 @@ export class ClientAddresses {
     this.#isTrusted = typeof trust.proxies === 'number' ? hops(trust.proxies) : networks(trust.proxies)
   }
 
+  /** The other end of a connection; `''` for one without an address, such as a Unix socket. */
+  ofConnection(socket: Pick<Socket, 'remoteAddress'>): string {
+    return plainAddress(socket.remoteAddress ?? '')
+  }
+
   /** Whether connections from there carry the requests of others. */
   isProxy(address: string): boolean {
-    return this.#isTrusted(plainAddress(address), 0)
+    return this.#isTrusted(address, 0)
   }
 
   /**
@@ -42,7 +47,7 @@ export class ClientAddresses {
    * ends the search.
    */
   of(req: Pick<IncomingMessage, 'headers' | 'socket'>): string {
-    let address = plainAddress(req.socket.remoteAddress ?? '')
+    let address = this.ofConnection(req.socket)
     const forwarded = this.#isTrusted(address, 0) ? forwardedAddresses(req.headers[this.#header], this.#header) : []
     for (let hop = 1; forwarded.length > 0; hop++) {
       const next = plainAddress(forwarded.pop() ?? '')

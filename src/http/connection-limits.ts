@@ -83,12 +83,12 @@ class ConnectionLimiter {
         connectionsMax: positive('connectionsMax', options.connectionsMax ?? CONNECTIONS_MAX),
         waitingPerAddressMax: positive('waitingPerAddressMax', options.waitingPerAddressMax ?? WAITING_PER_ADDRESS_MAX),
       },
-      (limit, address) => this.#onLimit({ limit, address }),
+      (limit, socket) => this.#onLimit({ limit, address: this.#addresses.ofConnection(socket) }),
     )
   }
 
   connected(socket: Socket): void {
-    const address = socket.remoteAddress ?? ''
+    const address = this.#addresses.ofConnection(socket)
     const group = address === '' || this.#addresses.isProxy(address) ? undefined : addressGroup(address)
     this.#table.add(socket, group)
   }
@@ -105,18 +105,17 @@ class ConnectionLimiter {
   refuses(req: IncomingMessage, res: ServerResponse): boolean {
     if (this.#known.has(res)) return false
     this.#known.add(res)
-    const address = this.#addresses.of(req)
-    const key = addressGroup(address)
+    const { group, leave } = this.#table.begin(req.socket)
+    const key = group ?? addressGroup(this.#addresses.of(req))
     const others = this.#requests.get(key) ?? 0
-    const isRefused = address !== '' && others >= this.#requestsMax
-    const leave = this.#table.begin(req.socket)
+    const isRefused = key !== '' && others >= this.#requestsMax
     if (!isRefused) this.#requests.set(key, others + 1)
     res.once('close', () => {
       leave()
       if (!isRefused) this.#ended(key)
     })
     if (isRefused) {
-      this.#onLimit({ limit: 'requestsPerAddressMax', address })
+      this.#onLimit({ limit: 'requestsPerAddressMax', address: this.#addresses.of(req) })
       void refuse(req, res, others)
     }
     return isRefused

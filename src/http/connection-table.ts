@@ -20,21 +20,22 @@ export interface TableLimits {
  */
 export class ConnectionTable {
   readonly #limits: TableLimits
-  readonly #closed: (limit: keyof TableLimits, address: string) => void
+  readonly #closing: (limit: keyof TableLimits, socket: Socket) => void
   readonly #open = new Map<Socket | string, Connection>()
   readonly #waiting = new Map<string, Set<Connection>>()
 
-  constructor(limits: TableLimits, closed: (limit: keyof TableLimits, address: string) => void) {
+  /** `closing` is told of each connection that is about to be closed at a limit. */
+  constructor(limits: TableLimits, closing: (limit: keyof TableLimits, socket: Socket) => void) {
     this.#limits = limits
-    this.#closed = closed
+    this.#closing = closing
   }
 
   /** Accepts a new connection, at a bound in the place of another; closes it if no other can give way. */
   add(socket: Socket, group: string | undefined): void {
     const key = keyOf(socket)
     if (this.#open.size >= this.#limits.connectionsMax && !this.#makeRoom()) {
+      this.#closing('connectionsMax', socket)
       socket.destroy()
-      this.#closed('connectionsMax', socket.remoteAddress ?? '')
       return
     }
     const connection: Connection = { socket, key, group, requests: 0 }
@@ -49,16 +50,17 @@ export class ConnectionTable {
   }
 
   /**
-   * A complete request has come on this connection. The function that it returns is to be called at the end of its
-   * response.
+   * A complete request has come on this connection. `leave` is to be called at the end of its response. `group` is that
+   * of the connection; `undefined` for those of proxies.
    */
-  begin(socket: Socket): () => void {
+  begin(socket: Socket): { readonly group: string | undefined; readonly leave: () => void } {
     const connection = this.#open.get(socket) ?? this.#open.get(keyOf(socket))
-    if (connection === undefined) return () => undefined
+    if (connection === undefined) return { group: undefined, leave: () => undefined }
     if (++connection.requests === 1) this.#stopWaiting(connection)
-    return () => {
+    const leave = (): void => {
       if (--connection.requests === 0 && this.#open.get(connection.key) === connection) this.#wait(connection)
     }
+    return { group: connection.group, leave }
   }
 
   #makeRoom(): boolean {
@@ -71,9 +73,8 @@ export class ConnectionTable {
 
   #close(connection: Connection, limit: keyof TableLimits): void {
     this.#forget(connection)
-    const address = connection.socket.remoteAddress ?? ''
+    this.#closing(limit, connection.socket)
     connection.socket.destroy()
-    this.#closed(limit, address)
   }
 
   /** Its port may have been taken by another connection meanwhile. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { type Duplex, PassThrough } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from '../../src/index.ts'
 import { eventually } from '../support/patience.ts'
@@ -73,6 +74,25 @@ test('an address with too many waiting connections loses its own oldest ones, an
   )
   assert.equal((await ask(port, '127.0.0.2')).status, 200)
   assert.equal((await ask(port, '127.0.0.1')).status, 200)
+})
+
+test('on a server that listens for IPv6 as well, each IPv4 client counts on its own', () => {
+  const told: ConnectionLimitEvent[] = []
+  const server = createServer(answerOk)
+  limitConnections(server, { waitingPerAddressMax: 1, onLimit: (event) => told.push(event) })
+  let remotePort = 50_000
+  const connectFrom = (address: string): Duplex => {
+    const end = { remoteAddress: `::ffff:${address}`, remotePort: remotePort++ }
+    const socket = Object.assign(new PassThrough(), end)
+    server.emit('connection', socket)
+    return socket
+  }
+  const [one, other] = [connectFrom('192.0.2.1'), connectFrom('192.0.2.2')]
+  assert.deepEqual([one.destroyed, other.destroyed, told], [false, false, []])
+  const another = connectFrom('192.0.2.1')
+  assert.deepEqual([one.destroyed, other.destroyed, another.destroyed], [true, false, false])
+  assert.deepEqual(told, [{ limit: 'waitingPerAddressMax', address: '192.0.2.1' }])
+  for (const socket of [other, another]) socket.destroy()
 })
 
 test('a full server replaces a waiting connection of the address with most of them', async (t) => {
