@@ -155,9 +155,15 @@ export function hashKeyOf(bytes: Uint8Array): HashKey {
   return { low: view.getInt32(0, true), high: view.getInt32(4, true) }
 }
 
+/** Each byte as two hex digits. */
+const HEX_OF_BYTE: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
 /** A new random id: 128 random bits as 32 hex digits. */
 export function randomId(environment: Pick<Environment, 'randomBytes'>): string {
-  return Buffer.from(environment.randomBytes(16)).toString('hex')
+  // For so few bytes, a `Buffer` takes several times as long.
+  let id = ''
+  for (const byte of environment.randomBytes(16)) id += HEX_OF_BYTE[byte]
+  return id
 }
 
 /** A time of a clock in ISO 8601, in UTC with milliseconds. */

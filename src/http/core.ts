@@ -17,6 +17,12 @@ export type IncomingRequest<H> = Omit<Exchange<H>, 'params' | 'trace' | 'memory'
   readonly abort: (reason: Error) => void
 }
 
+/** The resource that a request is for. `params` throws `invalid_request` for bad percent-encoding. */
+export interface Routed<H> {
+  readonly resource: Resource<H>
+  readonly params: () => PathParams
+}
+
 export interface CoreOptions {
   readonly ready: () => Promise<void>
   readonly inFlightRequests: InFlightRequests
@@ -64,31 +70,25 @@ export class HttpCore<H> {
     return this.#options.errors === 'next'
   }
 
-  /** The answer of a resource. Rejects only with `handOver`, and then with a `StowageError`. */
-  answer(
-    incoming: IncomingRequest<H>,
-    call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean },
-  ): Promise<Answer> {
-    const { resource, params, handOver } = call
+  /**
+   * The answer of the resource that the request is for; 404 without one. Rejects only with `handOver`, and then with a
+   * `StowageError`.
+   */
+  answer(incoming: IncomingRequest<H>, routed: Routed<H> | undefined, handOver: boolean): Promise<Answer> {
     return this.#guarded(incoming, handOver, async (trace, memory) => {
+      if (routed === undefined) throw new StowageError('route_not_found', 'there is nothing at this path')
+      const { resource, params } = routed
       checkSingleHeaders(incoming.headers)
       if (incoming.method === 'OPTIONS') return this.#optionsAnswer(incoming, allowOf(resource))
       const operation = operationOf(resource, incoming.method)
       if (operation === undefined) throw methodNotAllowed(allowOf(resource))
-      const exchange = { ...incoming, params: params(), trace, memory }
+      const exchange = exchangeOf(incoming, { params: params(), trace, memory })
       resource.check?.(exchange.params)
       trace.routed(resource.path, exchange.params.projectId)
       this.#options.inFlightRequests.checkOpen()
       await this.#open()
       return operation(exchange)
     })
-  }
-
-  /** The answer to a path that no route has. */
-  unmatched(incoming: IncomingRequest<H>, handOver: boolean): Promise<Answer> {
-    return this.#guarded(incoming, handOver, () =>
-      Promise.reject(new StowageError('route_not_found', 'there is nothing at this path')),
-    )
   }
 
   /**
@@ -122,18 +122,28 @@ export class HttpCore<H> {
       }
       return errorAnswer(error)
     })
-    return traced(this.#paced(this.#withCommonHeaders(answer, incoming)), incoming.method, trace, memory)
+    return this.#completed(answer, incoming, trace, memory)
   }
 
-  #paced(answer: Answer): Answer {
-    const { body } = answer
-    return body === undefined || body instanceof Uint8Array
-      ? answer
-      : { ...answer, body: this.#eventLoopShare.paced(body) }
-  }
-
-  #withCommonHeaders(answer: Answer, incoming: IncomingRequest<H>): Answer {
-    return { ...answer, headers: { ...answer.headers, ...this.#commonHeaders(incoming, answer.headers.Vary) } }
+  /** The response with the headers that all have, paced, with its bytes counted and its end recorded. */
+  #completed(answer: Answer, incoming: IncomingRequest<H>, trace: RequestTrace, memory: MemoryLease): Answer {
+    const { status, headers, body, length, roomBytes, sent } = answer
+    if (status < 400) trace.answered(status)
+    const paced = body === undefined || body instanceof Uint8Array ? body : this.#eventLoopShare.paced(body)
+    const release = (): void => {
+      answer.release?.()
+      memory.release()
+      trace.end()
+    }
+    return {
+      status,
+      headers: { ...headers, ...this.#commonHeaders(incoming, headers.Vary) },
+      body: trace.sending(paced, incoming.method === 'HEAD'),
+      length,
+      roomBytes,
+      sent,
+      release,
+    }
   }
 
   async #open(): Promise<void> {
@@ -161,16 +171,11 @@ export class HttpCore<H> {
   }
 }
 
-/** The response, with its bytes counted and its end recorded. */
-function traced(answer: Answer, method: string, trace: RequestTrace, memory: MemoryLease): Answer {
-  if (answer.status < 400) trace.answered(answer.status)
-  const body = trace.sending(answer.body, method === 'HEAD')
-  const release = (): void => {
-    answer.release?.()
-    memory.release()
-    trace.end()
-  }
-  return { ...answer, ...(body === undefined ? {} : { body }), release }
+function exchangeOf<H>(
+  { method, path, isPathCut, query, headers, body, signal, requestId, host }: IncomingRequest<H>,
+  { params, trace, memory }: Pick<Exchange<H>, 'params' | 'trace' | 'memory'>,
+): Exchange<H> {
+  return { method, path, isPathCut, query, headers, params, body, signal, requestId, host, trace, memory }
 }
 
 /**

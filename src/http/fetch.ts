@@ -1,8 +1,7 @@
 import { StowageError } from '../errors.ts'
-import type { IncomingRequest, HttpCore } from './core.ts'
-import type { Answer, PathParams } from './exchange.ts'
+import type { HttpCore, IncomingRequest, Routed } from './core.ts'
+import type { Answer } from './exchange.ts'
 import type { InFlightRequest } from '../async/in-flight-requests.ts'
-import type { Resource } from './router.ts'
 import { splitTarget } from './target.ts'
 import { WebBody } from './web-body.ts'
 import { pulledStream } from './web-streams.ts'
@@ -19,14 +18,10 @@ export interface FetchOptions {
 export async function serveFetch<H>(
   core: HttpCore<H>,
   options: FetchOptions,
-  call: {
-    readonly request: Request
-    readonly host: H
-    readonly resource?: Resource<H>
-    readonly params?: () => PathParams
-  },
+  call: { readonly request: Request; readonly host: H },
+  routed: Routed<H> | undefined,
 ): Promise<Response> {
-  const { request, resource, params } = call
+  const { request } = call
   const inFlightRequest = core.inFlightRequests.begin()
   const abort = (): void =>
     inFlightRequest.abort(
@@ -44,9 +39,7 @@ export async function serveFetch<H>(
     if (request.signal.aborted) abort()
     const incoming = fetchArrival(core, call, body, inFlightRequest)
     const handOver = core.handsOver
-    const answer = await (resource === undefined || params === undefined
-      ? core.unmatched(incoming, handOver)
-      : core.answer(incoming, { resource, params, handOver }))
+    const answer = await core.answer(incoming, routed, handOver)
     if (answer.status >= 400) await body.takeRest()
     return respond(answer, {
       inFlightRequest,

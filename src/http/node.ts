@@ -1,13 +1,13 @@
 import type { InFlightRequest } from '../async/in-flight-requests.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
-import type { IncomingRequest, HttpCore } from './core.ts'
-import type { Answer, PathParams } from './exchange.ts'
+import type { HttpCore, IncomingRequest, Routed } from './core.ts'
+import type { Answer } from './exchange.ts'
 import { valuesOf } from './header-values.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
 import { closeConnection, sendAnswer, takeRest } from './node-send.ts'
 import { closeWhileQueued } from './pipelined.ts'
-import type { MountPoint, Resource } from './router.ts'
+import type { MountPoint } from './router.ts'
 import { splitTarget } from './target.ts'
 
 /** Hands a request on to the host, or an error of it. */
@@ -43,18 +43,18 @@ export interface MountedRequest<H> {
   readonly onBeforeHeaders?: () => void
 }
 
-export interface NodeCall<H> extends MountedRequest<H> {
-  /** Both absent for a path that nothing is at. */
-  readonly resource?: Resource<H>
-  readonly params?: () => PathParams
-}
-
 /**
  * Serves one request of a Node server. Never rejects: whatever happens is answered, given to `next`, or cuts the
  * connection.
  */
-export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call: NodeCall<H>): Promise<void> {
-  const { req, res, next, resource, params, onBeforeHeaders } = call
+export async function serveNode<H>(
+  core: HttpCore<H>,
+  options: NodeOptions,
+  call: MountedRequest<H>,
+  routed: Routed<H> | undefined,
+): Promise<void> {
+  const { req, res, next, onBeforeHeaders } = call
+  const { stallTimeoutMs, bodyBytesPerSecondMin, requestBytesMax } = options
   const handOver = next !== undefined && core.handsOver
   const inFlightRequest = core.inFlightRequests.begin()
   const onClose = (): void => {
@@ -67,18 +67,18 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   res.once('close', onClose)
   if (res.destroyed) onClose()
   const leaveQueue = closeWhileQueued(req, res)
-  const body = new NodeBody(req, { left: call.body, signal: inFlightRequest.signal, ...options })
+  const { signal } = inFlightRequest
+  const body = new NodeBody(req, { left: call.body, signal, stallTimeoutMs, bodyBytesPerSecondMin })
   let incoming: IncomingRequest<H> | undefined
   try {
     incoming = nodeArrival<H>(core, call, body, inFlightRequest)
-    const answer = await (resource === undefined || params === undefined
-      ? core.unmatched(incoming, handOver)
-      : core.answer(incoming, { resource, params, handOver }))
+    const answer = await core.answer(incoming, routed, handOver)
     await sendReleased(answer, () =>
-      sendAnswer({ req, res, body, answer, onBeforeHeaders, signal: inFlightRequest.signal, ...options }),
+      sendAnswer({ req, res, body, answer, onBeforeHeaders, signal, stallTimeoutMs, requestBytesMax }),
     )
   } catch (thrown) {
-    if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { req, res, body, ...options }))
+    if (handOver && !res.headersSent && !res.destroyed)
+      next(await handedOver(thrown, { req, res, body, requestBytesMax }))
     else cutOff(core, incoming, res, thrown)
   } finally {
     res.off('close', onClose)
@@ -128,7 +128,7 @@ function cutOff<H>(
 
 function nodeArrival<H>(
   core: HttpCore<H>,
-  call: NodeCall<H>,
+  call: MountedRequest<H>,
   body: NodeBody,
   flight: InFlightRequest,
 ): IncomingRequest<H> {

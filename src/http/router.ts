@@ -17,8 +17,13 @@ export interface Resource<H> {
 
 export interface Match<H> {
   readonly resource: Resource<H>
-  /** The segments of parameters, still percent-encoded. */
-  readonly rawParams: readonly string[]
+  readonly params: readonly RawParam[]
+}
+
+interface RawParam {
+  readonly name: string
+  /** The segment, still percent-encoded. */
+  readonly value: string
 }
 
 interface Shape<H> {
@@ -30,19 +35,25 @@ interface Shape<H> {
 export class RouteTable<H> {
   /** The prefix of all paths: `''`, or as in `/models`. */
   readonly prefix: string
-  readonly #shapes: readonly Shape<H>[]
+  readonly #resources: readonly Resource<H>[]
+  /** By the number of their segments, in the order of the resources. */
+  readonly #shapes: ReadonlyMap<number, readonly Shape<H>[]>
 
   /** Throws `TypeError` for a prefix that no path could start with. */
   constructor(resources: readonly Resource<H>[], prefix: string | undefined) {
     this.prefix = normalizePrefix(prefix)
-    this.#shapes = resources.map((resource) => ({ resource, segments: segmentsOf(resource.path) }))
+    this.#resources = resources
+    const shapes = new Map<number, Shape<H>[]>()
+    for (const shape of resources.flatMap((resource) => shapesOf(resource))) {
+      const { length } = shape.segments
+      shapes.set(length, [...(shapes.get(length) ?? []), shape])
+    }
+    this.#shapes = shapes
   }
 
   /** The literal first parts of all paths, without the prefix, for hosts whose own router has to know them. */
   get pathPrefixes(): readonly string[] {
-    const literal = this.#shapes.map(({ resource: { path } }) =>
-      path.includes(':') ? path.slice(0, path.indexOf(':')) : path,
-    )
+    const literal = this.#resources.map(({ path }) => (path.includes(':') ? path.slice(0, path.indexOf(':')) : path))
     return [...new Set(literal)]
   }
 
@@ -50,12 +61,22 @@ export class RouteTable<H> {
   match(path: string): Match<H> | undefined {
     if (!path.startsWith(`${this.prefix}/`)) return undefined
     const segments = segmentsOf(path.slice(this.prefix.length))
-    for (const { resource, segments: shape } of this.#shapes) {
-      const given = resource.slashAtEnd === true && segments.at(-1) === '' ? segments.slice(0, -1) : segments
-      if (fits(shape, given)) return { resource, rawParams: given.filter((_, at) => shape[at].startsWith(':')) }
-    }
-    return undefined
+    const shape = this.#shapes.get(segments.length)?.find((one) => fits(one.segments, segments))
+    return shape && { resource: shape.resource, params: paramsOf(shape.segments, segments) }
   }
+}
+
+function shapesOf<H>(resource: Resource<H>): Shape<H>[] {
+  const segments = segmentsOf(resource.path)
+  const shape = { resource, segments }
+  return resource.slashAtEnd === true ? [shape, { resource, segments: [...segments, ''] }] : [shape]
+}
+
+function paramsOf(shape: readonly string[], segments: readonly string[]): RawParam[] {
+  const params: RawParam[] = []
+  for (const [at, part] of shape.entries())
+    if (part.startsWith(':')) params.push({ name: part.slice(1), value: segments[at] })
+  return params
 }
 
 /** The value of `Allow` (RFC 9110 section 10.2.1). */
@@ -96,9 +117,7 @@ export function matchesPathEnd(path: string, resourcePath: string): boolean {
 /** Each segment decoded once. Throws `invalid_request` for bad percent-encoding. */
 export function decodeParams(match: Match<never>): PathParams {
   const params: Record<string, string> = {}
-  let at = 0
-  for (const segment of segmentsOf(match.resource.path))
-    if (segment.startsWith(':')) params[segment.slice(1)] = decodeSegment(match.rawParams[at++])
+  for (const { name, value } of match.params) params[name] = decodeSegment(value)
   return params
 }
 
@@ -114,6 +133,7 @@ function fits(shape: readonly string[], segments: readonly string[]): boolean {
 }
 
 function decodeSegment(raw: string): string {
+  if (!raw.includes('%')) return raw
   try {
     return decodeURIComponent(raw)
   } catch (cause) {

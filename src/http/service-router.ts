@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { HttpCore } from './core.ts'
+import type { HttpCore, Routed } from './core.ts'
 import { serveFetch } from './fetch.ts'
 import { type MountedRequest, type Next, serveNode } from './node.ts'
 import { decodeParams, type Match, pathBelow, type Resource, type RouteTable } from './router.ts'
@@ -45,10 +45,10 @@ export class Router<H> implements Mountable<H> {
     this.#core = core
     this.#table = table
     this.#wire = wire
-    this.node = (req, res, next) => void this.#serve({ req, res, ...(next === undefined ? {} : { next }) })
+    this.node = (req, res, next) => void this.#serve({ req, res, next })
     this.serve = (call) => this.#serve(call)
     this.fetch = (request, host) =>
-      serveFetch(core, wire, { request, host: host as H, ...matched(table.match(splitTarget(request.url).path)) })
+      serveFetch(core, wire, { request, host: host as H }, matched(table.match(splitTarget(request.url).path)))
   }
 
   get prefix(): string {
@@ -61,7 +61,7 @@ export class Router<H> implements Mountable<H> {
 
   /** Serves one resource to a host that routes itself. */
   serveResource(resource: Resource<H>, call: MountedRequest<H>, params: PathParams): Promise<void> {
-    return serveNode(this.#core, this.#wire, { ...call, resource, params: () => params })
+    return serveNode(this.#core, this.#wire, call, { resource, params: () => params })
   }
 
   fetchResource(
@@ -69,22 +69,18 @@ export class Router<H> implements Mountable<H> {
     call: { readonly request: Request; readonly host: H },
     params: PathParams,
   ): Promise<Response> {
-    return serveFetch(this.#core, this.#wire, { ...call, resource, params: () => params })
+    return serveFetch(this.#core, this.#wire, call, { resource, params: () => params })
   }
 
   #serve(call: MountedRequest<H>): Promise<void> {
     const path = pathBelow(splitTarget(call.url ?? call.req.url ?? '/').path, call.mountPoint ?? 0)
     const match = path === undefined ? undefined : this.#table.match(path)
-    if (match !== undefined || call.next === undefined)
-      return serveNode(this.#core, this.#wire, { ...call, ...matched(match) })
+    if (match !== undefined || call.next === undefined) return serveNode(this.#core, this.#wire, call, matched(match))
     call.next()
     return Promise.resolve()
   }
 }
 
-function matched<H>(match: Match<H> | undefined): {
-  readonly resource?: Resource<H>
-  readonly params?: () => PathParams
-} {
-  return match === undefined ? {} : { resource: match.resource, params: () => decodeParams(match) }
+function matched<H>(match: Match<H> | undefined): Routed<H> | undefined {
+  return match && { resource: match.resource, params: () => decodeParams(match) }
 }

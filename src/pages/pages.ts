@@ -132,8 +132,8 @@ class Pages<H> implements PagesExtension<H> {
       const { headers, method, path } = request
       const takesCookie =
         (method === 'GET' || method === 'HEAD') &&
-        COOKIE_PATHS.some((one) => matchesPathEnd(path, one)) &&
         !headers.has('authorization') &&
+        COOKIE_PATHS.some((one) => matchesPathEnd(path, one)) &&
         mayRead(headers)
       const token = takesCookie ? await this.#attached?.sessions.tokenOf(headers) : undefined
       if (token === undefined) return inner.authenticate(request)

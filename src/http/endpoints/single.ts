@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import { gzipFromFragments, shortGzip } from '../../emit/gzip.ts'
 import { StowageError } from '../../errors.ts'
@@ -59,15 +59,16 @@ async function* asFragments(lines: Uint8Array): AsyncGenerator<readonly Fragment
 }
 
 function objectAnswer(headers: Headers, json: Uint8Array, gzip: Uint8Array | undefined): Answer {
-  const digest = createHash('sha256').update(json).digest('hex').slice(0, ETAG_HEX_DIGITS)
+  const digest = hash('sha256', json, 'hex').slice(0, ETAG_HEX_DIGITS)
   const etag = `"${digest}-${gzip === undefined ? 'identity' : 'gzip'}"`
-  const common = {
+  const sent: Record<string, string> = {
     ETag: etag,
     'Cache-Control': 'private, max-age=31536000, immutable',
     Vary: 'Accept-Encoding, Authorization',
   }
   checkIfMatch(headers, etag)
-  if (isUnmodified(headers, etag)) return { status: 304, headers: common }
-  const content = { 'Content-Type': MEDIA_TYPES.json, ...(gzip === undefined ? {} : { 'Content-Encoding': 'gzip' }) }
-  return { status: 200, headers: { ...common, ...content }, body: gzip ?? json }
+  if (isUnmodified(headers, etag)) return { status: 304, headers: sent }
+  sent['Content-Type'] = MEDIA_TYPES.json
+  if (gzip !== undefined) sent['Content-Encoding'] = 'gzip'
+  return { status: 200, headers: sent, body: gzip ?? json }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { HEX_ID_BYTES, PACKED_ID_BYTES, packHexId, unpackHexId } from '../../object/hex-id.ts'
 
 /**
@@ -169,7 +169,7 @@ export function isOfExtension(blobName: string): boolean {
 
 /** The first segment of a project's blob names: ids never become paths. */
 export function projectFolder(projectId: string): string {
-  return createHash('sha256').update(projectId, 'utf8').digest('hex')
+  return hash('sha256', projectId, 'hex')
 }
 
 export function packBlobName(projectId: string, packId: string): string {
