@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { collectDefaultMetrics, register } from 'prom-client'
@@ -16,12 +17,18 @@ interface BackendModule {
   backend(options: { readonly path: string }): StorageBackend | Promise<StorageBackend>
 }
 
-/** A process of its own that serves the backend of a module; for the tokens of the folder. */
+/**
+ * A process of its own that serves the backend of a module; for the tokens of the folder. Its thread pool has the size
+ * that `stowage serve` gives to its own.
+ */
 export async function startBackendHost(dataFolder: string, module: string): Promise<RunningServer> {
   const child = spawn(
     process.execPath,
     [...process.execArgv, fileURLToPath(import.meta.url), 'backend-host', dataFolder, resolve(module)],
-    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, UV_THREADPOOL_SIZE: '8' } },
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, UV_THREADPOOL_SIZE: String(availableParallelism() + 2) },
+    },
   )
   return await serverOf(child)
 }

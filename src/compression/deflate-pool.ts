@@ -7,13 +7,19 @@ export interface DeflatePoolOptions {
   /** 1 (fastest) to 9 (smallest), as in zlib. */
   readonly level: number
   /**
-   * Compressions at once. About as many as there are cores are enough, since the thread pool is shared with files and
-   * the database.
+   * Compressions that the thread pool has at once; by default one for each core and `IN_RESERVE`. Each takes 268 KB for
+   * its state.
    */
-  readonly concurrency: number
+  readonly concurrency?: number
   /** Without a thread pool, inputs are compressed on the calling thread. */
   readonly environment?: Environment | undefined
 }
+
+/**
+ * They wait in the queue of the thread pool, whose threads take the next one at once: a core would be idle while the main
+ * thread, which may be busy or wait for a core itself, has yet to hand it the next input.
+ */
+const IN_RESERVE = 6
 
 interface Job {
   readonly raw: Uint8Array
@@ -55,11 +61,12 @@ export class DeflatePool {
 
   /** Throws `RangeError` for a level or a concurrency that is out of range. */
   constructor(options: DeflatePoolOptions) {
-    checkRange('level', options.level, 1, 9)
-    checkRange('concurrency', options.concurrency, 1, 1_024)
-    this.level = options.level
-    this.concurrency = options.concurrency
-    this.#environment = options.environment ?? REAL_ENVIRONMENT
+    const { level, environment = REAL_ENVIRONMENT, concurrency = environment.parallelism + IN_RESERVE } = options
+    checkRange('level', level, 1, 9)
+    checkRange('concurrency', concurrency, 1, 1_024)
+    this.level = level
+    this.concurrency = concurrency
+    this.#environment = environment
   }
 
   /**

@@ -97,10 +97,7 @@ function pulled(
   const { signal, environment = REAL_ENVIRONMENT } = context
   let own: DeflatePool | undefined
   const open = (): AsyncIterable<Uint8Array> => {
-    own =
-      context.compressor === undefined
-        ? new DeflatePool({ level: LEVEL, concurrency: environment.parallelism, environment })
-        : undefined
+    own = context.compressor === undefined ? new DeflatePool({ level: LEVEL, environment }) : undefined
     return make(context.compressor ?? (own as DeflatePool))
   }
   return relayed(open, {

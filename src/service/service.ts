@@ -41,8 +41,6 @@ const STALL_TIMEOUT_MS = 60_000
 const BODY_BYTES_PER_SECOND_MIN = 500
 /** Fastest, and on answers that are not stored compressed as small as higher levels within a few percent. */
 const COMPRESSION_LEVEL = 1
-/** A core is idle while the main thread, which may be busy or wait for a core itself, has yet to hand it the next input. */
-const COMPRESSIONS_IN_RESERVE = 1
 
 type OwnParts = Pick<ServiceContext<never>, 'backend' | 'newId'>
 
@@ -81,11 +79,7 @@ class Service<H> implements ObjectService<H> {
     const newId = options.newId ?? ((): string => randomId(environment))
     this.#environment = environment
     this.#inFlightRequests = new InFlightRequests(environment)
-    this.#compressor = new DeflatePool({
-      level: COMPRESSION_LEVEL,
-      concurrency: environment.parallelism + COMPRESSIONS_IN_RESERVE,
-      environment,
-    })
+    this.#compressor = new DeflatePool({ level: COMPRESSION_LEVEL, environment })
     this.name = options.name ?? randomId(environment).slice(0, NAME_DIGITS)
     this.#events = new EventDispatcher({
       service: this.name,

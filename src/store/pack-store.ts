@@ -105,11 +105,7 @@ export class PackStore implements GraphStore {
     const memory = options.memory ?? divideMemory(undefined, { environment })
     const newId = options.newId ?? ((): string => randomId(environment))
     this.#clock = options.clock ?? environment
-    this.#deflate = new DeflatePool({
-      level: BLOCK_COMPRESSION_LEVEL,
-      concurrency: environment.parallelism,
-      environment,
-    })
+    this.#deflate = new DeflatePool({ level: BLOCK_COMPRESSION_LEVEL, environment })
     this.#prefetch = new PlanPrefetch((...root) => this.#prefetchPlan(...root), environment)
     this.#memory = memory
     this.#environment = environment

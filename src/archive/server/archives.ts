@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os'
 import { type SecretKey, type SecretKeySource, SecretBox } from '../../automation-server/domain/secrets.ts'
 import { type AutomationLimits, resolveAutomationLimits } from '../../automation-server/domain/options.ts'
 import { checkArtifactName } from '../../automation-server/domain/artifacts.ts'
@@ -63,7 +62,7 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
     new SecretBox('read' in secretKeys ? await secretKeys.read() : secretKeys)
   const secretExport = new SecretExport(secretRecipients, secrets)
   const limits = resolveAutomationLimits(options.limits)
-  const compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  const compressor = new DeflatePool({ level: COMPRESSION_LEVEL })
   if (!(options.pageBytes === undefined || options.pageBytes >= 1))
     throw new RangeError(`pageBytes is ${options.pageBytes}; it must be 1 or more`)
   let attached: { readonly automation: AutomationStore; readonly storeId: () => Promise<string> } | undefined
