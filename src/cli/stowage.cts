@@ -4,7 +4,7 @@
  * of one runs: only a CommonJS file, which is loaded without it, comes early enough. A size that the user has chosen stays.
  *
  * Each core compresses, and two threads may wait for syncs. More threads only take the cores from the main thread: with 14 for syncs and
- * reads, gzipped uploads were a tenth slower. Reads wait for compressions, for less than a millisecond; most of them need no thread.
+ * reads, gzipped uploads were a tenth slower. Reads wait behind compressions, which take less than a millisecond each.
  */
 const THREADS_FOR_SYNCS = 2
 const { availableParallelism } = process.getBuiltinModule('node:os')

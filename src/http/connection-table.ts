@@ -34,8 +34,7 @@ export class ConnectionTable {
   add(socket: Socket, group: string | undefined): void {
     const key = keyOf(socket)
     if (this.#open.size >= this.#limits.connectionsMax && !this.#makeRoom()) {
-      this.#closing('connectionsMax', socket)
-      socket.destroy()
+      this.#destroy(socket, 'connectionsMax')
       return
     }
     const connection: Connection = { socket, key, group, requests: 0 }
@@ -73,8 +72,16 @@ export class ConnectionTable {
 
   #close(connection: Connection, limit: keyof TableLimits): void {
     this.#forget(connection)
-    this.#closing(limit, connection.socket)
-    connection.socket.destroy()
+    this.#destroy(connection.socket, limit)
+  }
+
+  /** Told before: a destroyed socket no longer knows its address. */
+  #destroy(socket: Socket, limit: keyof TableLimits): void {
+    try {
+      this.#closing(limit, socket)
+    } finally {
+      socket.destroy()
+    }
   }
 
   /** Its port may have been taken by another connection meanwhile. */

@@ -95,6 +95,19 @@ test('on a server that listens for IPv6 as well, each IPv4 client counts on its 
   for (const socket of [other, another]) socket.destroy()
 })
 
+test('a connection over a limit is closed although its listener throws', () => {
+  const server = createServer(answerOk)
+  const onLimit = (): never => assert.fail('a fault of the host')
+  limitConnections(server, { waitingPerAddressMax: 1, onLimit })
+  const sockets = [1, 2].map((remotePort) =>
+    Object.assign(new PassThrough(), { remoteAddress: '192.0.2.1', remotePort }),
+  )
+  server.emit('connection', sockets[0])
+  assert.throws(() => server.emit('connection', sockets[1]), /a fault of the host/)
+  assert.equal(sockets[0].destroyed, true)
+  sockets[1].destroy()
+})
+
 test('a full server replaces a waiting connection of the address with most of them', async (t) => {
   const { port, told, open } = await limited(t, answerOk, { connectionsMax: 10 })
   const one = await silent(t, port, '127.0.0.3')

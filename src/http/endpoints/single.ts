@@ -61,14 +61,14 @@ async function* asFragments(lines: Uint8Array): AsyncGenerator<readonly Fragment
 function objectAnswer(headers: Headers, json: Uint8Array, gzip: Uint8Array | undefined): Answer {
   const digest = hash('sha256', json, 'hex').slice(0, ETAG_HEX_DIGITS)
   const etag = `"${digest}-${gzip === undefined ? 'identity' : 'gzip'}"`
-  const sent: Record<string, string> = {
+  const fields: Record<string, string> = {
     ETag: etag,
     'Cache-Control': 'private, max-age=31536000, immutable',
     Vary: 'Accept-Encoding, Authorization',
   }
   checkIfMatch(headers, etag)
-  if (isUnmodified(headers, etag)) return { status: 304, headers: sent }
-  sent['Content-Type'] = MEDIA_TYPES.json
-  if (gzip !== undefined) sent['Content-Encoding'] = 'gzip'
-  return { status: 200, headers: sent, body: gzip ?? json }
+  if (isUnmodified(headers, etag)) return { status: 304, headers: fields }
+  fields['Content-Type'] = MEDIA_TYPES.json
+  if (gzip !== undefined) fields['Content-Encoding'] = 'gzip'
+  return { status: 200, headers: fields, body: gzip ?? json }
 }
