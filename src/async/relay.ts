@@ -50,16 +50,24 @@ class Relay<T, R> implements AsyncIterableIterator<R> {
     return this
   }
 
+  /** Waits for nothing but the source, and for a hook that waits: long answers pass through several relays. */
   async next(): Promise<IteratorResult<R, undefined>> {
-    if (this.#isOver) return { done: true, value: undefined }
-    for (;;) {
-      const { done, value } = await this.#nextOfSource()
-      if (done === true) {
-        this.#end()
-        return { done, value: undefined }
+    while (!this.#isOver) {
+      let isOfSource = false
+      try {
+        const asked = this.#hooks.before?.()
+        if (asked !== undefined) await asked
+        this.#source ??= this.#open()[Symbol.asyncIterator]()
+        isOfSource = true
+        const result = await this.#source.next()
+        isOfSource = false
+        const value = this.#passedOn(result)
+        if (value !== undefined) return { done: false, value }
+      } catch (error) {
+        throw await (isOfSource ? this.#sourceFailed(error) : this.#hookFailed(error))
       }
-      if (value !== undefined) return { done: false, value }
     }
+    return { done: true, value: undefined }
   }
 
   async return(): Promise<IteratorResult<R, undefined>> {
@@ -67,29 +75,24 @@ class Relay<T, R> implements AsyncIterableIterator<R> {
     return { done: true, value: undefined }
   }
 
-  async #nextOfSource(): Promise<IteratorResult<R | undefined, undefined>> {
-    try {
-      await this.#hooks.before?.()
-      this.#source ??= this.#open()[Symbol.asyncIterator]()
-    } catch (error) {
-      await this.#close()
-      throw error
+  #passedOn({ done, value }: IteratorResult<T, unknown>): R | undefined {
+    if (done !== true) {
+      this.#hooks.each?.(value)
+      return this.#convert(value)
     }
-    const result = await this.#source.next().catch(async (error: unknown) => {
-      this.#end()
-      throw (await this.#hooks.reasonOf?.(error)) ?? error
-    })
-    try {
-      if (result.done === true) {
-        this.#hooks.completed?.()
-        return { done: true, value: undefined }
-      }
-      this.#hooks.each?.(result.value)
-      return { done: false, value: this.#convert(result.value) }
-    } catch (error) {
-      await this.#close()
-      throw error
-    }
+    this.#hooks.completed?.()
+    this.#end()
+    return undefined
+  }
+
+  async #sourceFailed(error: unknown): Promise<unknown> {
+    this.#end()
+    return (await this.#hooks.reasonOf?.(error)) ?? error
+  }
+
+  async #hookFailed(error: unknown): Promise<unknown> {
+    await this.#close()
+    return error
   }
 
   async #close(): Promise<void> {

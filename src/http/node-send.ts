@@ -1,13 +1,11 @@
-import { type IncomingMessage, OutgoingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
 import { AHEAD_ROOM_BYTES_MIN } from '../memory/answer-memory.ts'
+import { ChunkWriter, clientGone, tooSlow } from './chunk-writer.ts'
 import type { Answer } from './exchange.ts'
 import { LINGER_IDLE_MS, LINGER_MS_MAX, drainedBytesMax } from './linger.ts'
 import type { NodeBody } from './node-body.ts'
 import { waitFor } from './timeout.ts'
-
-/** A connection whose write failed is closed within this time. */
-const CLOSING_MS = 50
 
 export interface Sending {
   readonly req: IncomingMessage
@@ -59,64 +57,29 @@ function setHeaders(res: ServerResponse, answer: Answer): void {
  * between. Only if many slow readers leave no room for more than one, the sender waits.
  */
 async function streamBody(sending: Sending, body: AsyncIterable<Uint8Array>): Promise<void> {
-  const { roomBytes = (): number => Infinity } = sending.answer
-  sending.res.flushHeaders()
+  const { res, signal, stallTimeoutMs } = sending
+  const { roomBytes = (): number => Infinity, sent } = sending.answer
+  res.flushHeaders()
   const chunks = body[Symbol.asyncIterator]()
+  const writer = new ChunkWriter({ res, signal, stallTimeoutMs, sent })
   try {
-    let sent = await sendNext(sending, chunks)
-    while (sent !== undefined) {
-      if (roomBytes() < AHEAD_ROOM_BYTES_MIN) await sent.taken
-      sent = await sendNext(sending, chunks, sent.taken)
-    }
+    while (await sendNext(writer, chunks)) if (roomBytes() < AHEAD_ROOM_BYTES_MIN) await writer.taken
   } finally {
+    writer.close()
     await chunks.return?.()
   }
   await end(sending)
 }
 
 /**
- * Writes the next chunk once the one before was taken, and resolves with the promise that this one is taken; `undefined`
- * after the last. A function of its own: the frame of one that goes on would hold chunks that were sent.
+ * Writes the next chunk once the one before was taken; false after the last. A function of its own: the frame of one
+ * that goes on would hold chunks that were sent.
  */
-async function sendNext(
-  sending: Sending,
-  chunks: AsyncIterator<Uint8Array>,
-  previous?: Promise<void>,
-): Promise<{ readonly taken: Promise<void> } | undefined> {
+async function sendNext(writer: ChunkWriter, chunks: AsyncIterator<Uint8Array>): Promise<boolean> {
   const { done, value } = await chunks.next()
-  await previous
-  if (done === true) return undefined
-  const sent = isNodesOwn(sending.res) ? sending.answer.sent : undefined
-  const taken = written(sending, value).then(() => sent?.(value))
-  // The error is thrown where the promise is awaited; until then it must not count as unhandled.
-  taken.catch(() => undefined)
-  return { taken }
-}
-
-/**
- * A host can wrap the `write` of a response, and a monitoring tool that of all responses. Either may keep what is
- * written. Node's own method is the one that responses inherit from `OutgoingMessage`.
- */
-function isNodesOwn(res: ServerResponse): boolean {
-  return Object.is(Reflect.get(res, 'write'), Reflect.get(OutgoingMessage.prototype, 'write'))
-}
-
-/** Resolves when the system has taken the bytes. */
-function written({ res, signal, stallTimeoutMs }: Sending, chunk: Uint8Array): Promise<void> {
-  let settle: (error?: Error) => void = () => undefined
-  const subscribe = (happened: (error?: Error) => void): (() => void) => {
-    settle = happened
-    const onClose = (): void => happened(clientGone())
-    res.once('close', onClose)
-    return () => res.off('close', onClose)
-  }
-  const done = waitFor(subscribe, { signal, timeoutMs: stallTimeoutMs, late: () => tooSlow(stallTimeoutMs) })
-  res.write(chunk, (error) => {
-    // The response closes a moment after its write failed, and then it is known that the client left.
-    if (error) setTimeout(() => settle(clientGone()), CLOSING_MS)
-    else settle()
-  })
-  return done
+  await writer.taken
+  if (done !== true) writer.write(value)
+  return done !== true
 }
 
 /**
@@ -160,12 +123,4 @@ function finished(res: ServerResponse, stallTimeoutMs: number): Promise<void> {
     return () => res.off('finish', onFinish).off('close', onClose)
   }
   return waitFor(subscribe, { timeoutMs: stallTimeoutMs, late: () => tooSlow(stallTimeoutMs) })
-}
-
-function tooSlow(stallTimeoutMs: number): StowageError {
-  return new StowageError('request_aborted', `the client read nothing for ${stallTimeoutMs} ms`)
-}
-
-function clientGone(): StowageError {
-  return new StowageError('request_aborted', 'the client disconnected before the response was complete')
 }

@@ -1,13 +1,30 @@
 /**
  * Calls `late` when the time has passed and the event loop has then looked once more for input: a process that was held
- * up itself must not blame its clients. Returns a function that cancels it.
+ * up itself must not blame its clients.
  */
-export function startTimeout(timeoutMs: number, late: () => void): () => void {
-  let lastLook: NodeJS.Immediate | undefined
-  const timer = setTimeout(() => (lastLook = setImmediate(late)), timeoutMs)
-  return () => {
-    clearTimeout(timer)
-    clearImmediate(lastLook)
+export class Timeout {
+  readonly #timeoutMs: number
+  readonly #late: () => void
+  #timer: NodeJS.Timeout | undefined
+  #lastLook: NodeJS.Immediate | undefined
+
+  constructor(timeoutMs: number, late: () => void) {
+    this.#timeoutMs = timeoutMs
+    this.#late = late
+  }
+
+  /** The time begins, or begins again. */
+  start(): void {
+    clearImmediate(this.#lastLook)
+    if (this.#timer === undefined)
+      this.#timer = setTimeout(() => (this.#lastLook = setImmediate(this.#late)), this.#timeoutMs)
+    else this.#timer.refresh()
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    clearImmediate(this.#lastLook)
   }
 }
 
@@ -27,14 +44,15 @@ export function waitFor(
       return
     }
     const settle = (error?: Error): void => {
-      notLate()
+      timeout.cancel()
       signal?.removeEventListener('abort', onAbort)
       unsubscribe()
       if (error === undefined) resolve()
       else reject(error)
     }
     const onAbort = (): void => settle(signal?.reason as Error)
-    const notLate = startTimeout(timeoutMs, () => settle(late()))
+    const timeout = new Timeout(timeoutMs, () => settle(late()))
+    timeout.start()
     signal?.addEventListener('abort', onAbort)
     const unsubscribe = subscribe(settle)
   })

@@ -1,5 +1,5 @@
 import { StowageError } from '../errors.ts'
-import { startTimeout } from './timeout.ts'
+import { Timeout } from './timeout.ts'
 
 export interface PulledStreamOptions {
   readonly signal: AbortSignal
@@ -26,13 +26,17 @@ export function pulledStream(
 class PulledSource {
   readonly #iterator: AsyncIterator<Uint8Array>
   readonly #options: PulledStreamOptions
-  #notStalled: () => void = () => undefined
+  readonly #stalled: Timeout
   #over = false
   #onAbort: () => void = () => undefined
 
   constructor(chunks: AsyncIterable<Uint8Array>, options: PulledStreamOptions) {
     this.#iterator = chunks[Symbol.asyncIterator]()
     this.#options = options
+    const { abort, stallTimeoutMs } = options
+    this.#stalled = new Timeout(stallTimeoutMs, () =>
+      abort(new StowageError('request_aborted', `nothing was read for ${stallTimeoutMs} ms`)),
+    )
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
@@ -42,11 +46,11 @@ class PulledSource {
       this.#finish()
     }
     signal.addEventListener('abort', this.#onAbort)
-    this.#watch()
+    this.#stalled.start()
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    this.#notStalled()
+    this.#stalled.cancel()
     try {
       const next = await this.#iterator.next()
       if (this.#over) return
@@ -56,7 +60,7 @@ class PulledSource {
         return
       }
       controller.enqueue(next.value)
-      this.#watch()
+      this.#stalled.start()
     } catch (thrown) {
       if (this.#over) return
       this.#options.failed(thrown)
@@ -69,17 +73,10 @@ class PulledSource {
     this.#options.abort(new StowageError('request_aborted', 'the client disconnected before the response was complete'))
   }
 
-  #watch(): void {
-    const { abort, stallTimeoutMs } = this.#options
-    this.#notStalled = startTimeout(stallTimeoutMs, () =>
-      abort(new StowageError('request_aborted', `nothing was read for ${stallTimeoutMs} ms`)),
-    )
-  }
-
   #finish(): void {
     if (this.#over) return
     this.#over = true
-    this.#notStalled()
+    this.#stalled.cancel()
     const { signal, failed, free } = this.#options
     signal.removeEventListener('abort', this.#onAbort)
     Promise.resolve(this.#iterator.return?.()).catch(failed).finally(free)

@@ -3,7 +3,7 @@ import { type AnswerFile, countLines } from '../answer-files.ts'
 import { type Bench, type Form, LINES_GZIP } from '../bench.ts'
 import type { Dataset, Version } from '../dataset.ts'
 import type { Family } from '../family.ts'
-import { observe } from '../observe.ts'
+import { type Figures, observe } from '../observe.ts'
 import { gunzipRate, gzipRate } from '../references.ts'
 import { type Aim, figure, ratioTo, type Round, type RowPlan } from '../row.ts'
 
@@ -173,24 +173,26 @@ async function downloadPlan(bench: Bench, dataset: Dataset, version: Version, wa
   }
 }
 
-/** All clients begin at the same time and download once; one alone, as often, is the reference. */
+/**
+ * All clients begin at the same time and download once; one alone, as often, is the reference. Both are observed: the
+ * client of `/healthz` takes a part of the processors too.
+ */
 async function downloadAtOnce(bench: Bench, version: Version, exchange: Exchange, clients: number): Promise<Round> {
-  const bytes = { jsonBytes: version.lineBytes * clients, objects: version.objects * clients }
-  let times: readonly number[] = []
-  const figures = await observe(
-    bench,
-    async () => {
-      const report = await bench.run({ connections: clients, exchanges: [exchange], total: clients })
+  const jsonBytes = version.lineBytes * clients
+  const objects = version.objects * clients
+  const download = async (connections: number): Promise<Figures & { readonly wallSeconds: number }> => {
+    let times: readonly number[] = []
+    const run = async (): Promise<Report> => {
+      const report = await bench.run({ connections, exchanges: [exchange], total: clients })
       times = report.timings.map(({ totalMs }) => totalMs)
       return report
-    },
-    bytes,
-  )
-  const alone = await bench.run({ connections: 1, exchanges: [exchange], total: Math.min(clients, 8) })
-  return {
-    figures: { ...figures, slowestToFastest: Math.max(...times) / Math.min(...times) },
-    references: { 'one client': (version.lineBytes * alone.timings.length) / MEGABYTE / alone.seconds },
+    }
+    const figures = await observe(bench, run, { jsonBytes, objects })
+    return { ...figures, slowestToFastest: Math.max(...times) / Math.min(...times) }
   }
+  const figures = await download(clients)
+  const { wallSeconds } = await download(1)
+  return { figures, references: { 'one client': jsonBytes / MEGABYTE / wallSeconds } }
 }
 
 /** The same bytes from nginx by the same client. */
