@@ -29,8 +29,9 @@ export function relayed<T>(open: () => AsyncIterable<T>, hooks: RelayHooks<T>): 
 export function converted<T, R>(
   open: () => AsyncIterable<T>,
   convert: (item: T) => R | undefined,
+  hooks: RelayHooks<T> = {},
 ): AsyncIterableIterator<R> {
-  return new Relay(open, {}, convert)
+  return new Relay(open, hooks, convert)
 }
 
 class Relay<T, R> implements AsyncIterableIterator<R> {

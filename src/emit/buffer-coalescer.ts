@@ -45,22 +45,22 @@ export class BufferCoalescer {
   }
 
   /** The buffers that are large enough to be sent. A large run is not held back for following bytes. */
-  take(): readonly Uint8Array[] {
+  take(): Uint8Array[] {
     if (this.#runEnd - this.#runStart >= RUN_BYTES_MIN) this.#endRun()
     if (this.#smallBytes + this.#runEnd - this.#runStart >= this.#roomBytes() / FULL_SHARE) return this.takeAll()
     return this.#takeReady()
   }
 
   /** All that is left. */
-  takeAll(): readonly Uint8Array[] {
+  takeAll(): Uint8Array[] {
     this.#endRun()
     this.#endGathering()
     return this.#takeReady()
   }
 
-  #takeReady(): readonly Uint8Array[] {
+  #takeReady(): Uint8Array[] {
     const ready = this.#ready
-    if (ready.length > 0) this.#ready = []
+    this.#ready = []
     return ready
   }
 

@@ -7,9 +7,10 @@ import { StowageError } from '../errors.ts'
 import { maskLines } from '../inspect/mask.ts'
 import type { AttributeMask } from '../object/wire-types.ts'
 import type { Fragment, PlannedSelection, Selection, SelectionReadOptions } from '../object/selection.ts'
-import { GZIP_FRAME_BYTES, gzipFromFragments, type GzipOptions, plannedGzip, storedBlock } from './gzip.ts'
+import { GZIP_FRAME_BYTES, gzipFromFragments, type GzipOptions, storedBlock } from './gzip.ts'
 import { jsonArray } from './json-array.ts'
 import { type Heartbeat, Pacer, withHeartbeats } from './pacer.ts'
+import { plannedGzip } from './planned-gzip.ts'
 import { sliceBytes } from './slice.ts'
 
 export type { Heartbeat } from './pacer.ts'
@@ -120,11 +121,7 @@ function sliced(
   const read = { signal: context.signal }
   if (start === end) return none()
   if (coding === 'gzip')
-    return sliceBytes(
-      plannedGzip(plan, start, end, { ...read, roomBytes: roomOf(selection), memory: selection.memory }),
-      0,
-      end - start,
-    )
+    return plannedGzip(plan, start, end, { ...read, roomBytes: roomOf(selection), memory: selection.memory })
   // The bracket at the end belongs to no object.
   if (format === 'json' && start === length - 1) return jsonArray(none(), { first: false })
   const { skip, lines } = start === 0 ? { skip: 0, lines: selection.lines(read) } : plan.linesFrom(format, start, read)

@@ -1,7 +1,7 @@
 import { constants, crc32 as crc32Of, deflateRawSync } from 'node:zlib'
 import type { DeflatePool } from '../compression/deflate-pool.ts'
 import { crc32Combine } from '../compression/crc32-combine.ts'
-import type { Fragment, PlannedSelection, ReusedMemory, SelectionReadOptions } from '../object/selection.ts'
+import type { Fragment, ReusedMemory, SelectionReadOptions } from '../object/selection.ts'
 import { deflateFragments } from './compressor.ts'
 import { BufferCoalescer } from './buffer-coalescer.ts'
 import type { Pacer } from './pacer.ts'
@@ -10,12 +10,12 @@ import type { Pacer } from './pacer.ts'
  * RFC 1952 section 2.3: magic, DEFLATE, no flags, no time, no extra flags, an unknown system. The same for every
  * answer.
  */
-const HEADER = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff)
+export const GZIP_HEADER: Uint8Array = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff)
 /** The empty final block (RFC 1951 section 3.2.6), the CRC-32, and the length modulo 2^32. */
 const END_BYTES = 10
 
 /** The size of the header and the trailer of a gzip stream. */
-export const GZIP_FRAME_BYTES: number = HEADER.length + END_BYTES
+export const GZIP_FRAME_BYTES: number = GZIP_HEADER.length + END_BYTES
 
 /** The end of a gzip stream of `rawBytes` bytes with this CRC-32, after fragments that end on a byte boundary. */
 export function gzipEnd(crc32: number, rawBytes: number): Uint8Array {
@@ -30,7 +30,7 @@ export function gzipEnd(crc32: number, rawBytes: number): Uint8Array {
 /** A short text as one gzip stream, made on the calling thread: it takes less time than the trip to the thread pool. */
 export function shortGzip(text: Uint8Array): Uint8Array {
   const deflated = deflateRawSync(text, { level: constants.Z_BEST_SPEED, finishFlush: constants.Z_FULL_FLUSH })
-  return Buffer.concat([HEADER, deflated, gzipEnd(crc32Of(text), text.length)])
+  return Buffer.concat([GZIP_HEADER, deflated, gzipEnd(crc32Of(text), text.length)])
 }
 
 export interface GzipOptions extends SelectionReadOptions {
@@ -56,7 +56,7 @@ export async function* gzipFromFragments(
   const gatherer = new BufferCoalescer(roomBytes, memory)
   let checksum = 0
   let rawBytes = 0
-  gatherer.add(HEADER)
+  gatherer.add(GZIP_HEADER)
   for await (const batch of deflateFragments(fragments, { pool, signal, pacer, roomBytes, memory })) {
     for (const fragment of batch) {
       checksum = crc32Combine(checksum, fragment.crc32, fragment.rawBytes)
@@ -80,28 +80,4 @@ export function storedBlock(lines: Uint8Array): Uint8Array {
   view.setUint16(3, ~lines.length, true)
   block.set(lines, 5)
   return block
-}
-
-/**
- * Bytes `start` up to, not including, `end` of the gzip stream of a plan's lines: stored bytes, nothing is computed.
- */
-export async function* plannedGzip(
-  plan: PlannedSelection,
-  start: number,
-  end: number,
-  read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes' | 'memory'>,
-): AsyncGenerator<Uint8Array> {
-  const gatherer = new BufferCoalescer(read.roomBytes, read.memory)
-  const storedEnd = HEADER.length + plan.storedBytes
-  gatherer.add(HEADER.subarray(start, end))
-  if (start < storedEnd && end > HEADER.length) {
-    const from = Math.max(0, start - HEADER.length)
-    for await (const bytes of plan.stored(from, Math.min(plan.storedBytes, end - HEADER.length), read)) {
-      gatherer.add(bytes)
-      yield* gatherer.take()
-    }
-  }
-  if (end > storedEnd)
-    gatherer.add(gzipEnd(plan.crc32, plan.rawBytes).subarray(Math.max(0, start - storedEnd), end - storedEnd))
-  yield* gatherer.takeAll()
 }

@@ -181,7 +181,7 @@ export const IN_PACKED_DELTAS: readonly Mutant[] = [
         ],
       },
       {
-        path: 'src/store/pack/segment-reader.ts',
+        path: 'src/store/pack/inflated-segments.ts',
         replace: [['if (!isPlaced && crc32(raw) !== rawCrc32)', 'if (!isPlaced && raw.length === 0 && rawCrc32 > 0)']],
       },
     ],

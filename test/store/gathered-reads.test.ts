@@ -4,26 +4,49 @@ import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
-import { AnswerMemory } from '../../src/memory/answer-memory.ts'
+import { converted } from '../../src/async/relay.ts'
+import { type AnswerBuffers, AnswerMemory } from '../../src/memory/answer-memory.ts'
 import { MB } from '../../src/limits.ts'
-import type { Segment } from '../../src/store/pack/segment.ts'
 import { SegmentReader } from '../../src/store/pack/segment-reader.ts'
+import { gapBytesMax } from '../../src/store/pack/spans.ts'
+import { PlanRowList, type PlanRows } from '../../src/store/plan/plan-format.ts'
+import { checkRows, plannedRuns } from '../../src/store/plan/planned-runs.ts'
 import { asyncOf, never } from './support.ts'
 
 const BLOB = 'p/demo/pack'
 const SEGMENT_BYTES = 3_000
 const SEGMENTS = 5_000
-/** As many as a plan gives at a time. */
-const BATCH = 64
 const content: Buffer = randomBytes(SEGMENT_BYTES * SEGMENTS)
 
-function segments(): Segment[][] {
-  const all = Array.from({ length: SEGMENTS }, (_, at): Segment => {
+/** Rows of a plan, for each segment of the blob or some of them. */
+function rowsOf(isWanted: (segment: number) => boolean = () => true): PlanRows {
+  const rows = new PlanRowList()
+  for (let at = 0; at < SEGMENTS; at++) {
+    if (!isWanted(at)) continue
     const [start, end] = [at * SEGMENT_BYTES, (at + 1) * SEGMENT_BYTES]
     const storedCrc32 = crc32(content.subarray(start, end))
-    return { source: { blob: BLOB }, start, end, rawBytes: 0, rawCrc32: 0, storedCrc32, objects: 1, idBytes: 32 }
+    rows.push(0, { start, end, rawBytes: 0, rawCrc32: 0, storedCrc32, objects: 1, idBytes: 32 })
+  }
+  return rows.followedBy(new PlanRowList())
+}
+
+/** The bytes of these rows as an answer reads them, compared with their checksums. */
+function bytesOf(rows: PlanRows, reader: SegmentReader, buffers: AnswerBuffers): AsyncIterable<Uint8Array> {
+  const { readBytesMax } = reader
+  const runs = plannedRuns(rows, {
+    firstRow: 0,
+    endRow: rows.sources.length,
+    bytesMax: () => Math.min(readBytesMax, buffers.roomBytes),
+    gapBytesMax: gapBytesMax(readBytesMax),
+    sourceOf: () => ({ blob: BLOB }),
   })
-  return Array.from({ length: Math.ceil(SEGMENTS / BATCH) }, (_, at) => all.slice(at * BATCH, (at + 1) * BATCH))
+  return converted(
+    () => reader.runs(runs, { signal: never, buffers }, (loaded) => checkRows(rows, loaded)),
+    ({ bytes, readBytes }) => {
+      buffers.passOn(readBytes)
+      return bytes
+    },
+  )
 }
 
 /** The sizes of the reads, when everything is read from a store that prefers reads of this size. */
@@ -43,8 +66,7 @@ async function readSizes(readBytesPreferred: number, memoryBytes: number): Promi
   const buffers = memory.open()
   const hash: Buffer[] = []
   const reader = new SegmentReader(counting, memory, REAL_ENVIRONMENT)
-  for await (const bytes of reader.stored(segments(), { signal: never, buffers }, () => true))
-    hash.push(Buffer.from(bytes))
+  for await (const bytes of bytesOf(rowsOf(), reader, buffers)) hash.push(Buffer.from(bytes))
   buffers.end()
   assert.ok(Buffer.concat(hash).equals(content), 'every byte, in order')
   assert.equal(memory.heldBytes, 0)
@@ -92,12 +114,14 @@ for (const fillsGivenMemory of [true, false])
     }
     const memory = new AnswerMemory(12 * MB)
     const reader = new SegmentReader(reading, memory, REAL_ENVIRONMENT)
-    const everyThird = segments().map((batch) => batch.filter((_, at) => at % 3 === 1))
-    const expected = Buffer.concat(everyThird.flat().map(({ start, end }) => content.subarray(start, end)))
+    const everyThird = rowsOf((at) => at % 3 === 1)
+    const expected = Buffer.concat(
+      Array.from(everyThird.starts, (start) => content.subarray(start, start + SEGMENT_BYTES)),
+    )
     for (const round of ['first', 'second']) {
       const buffers = memory.open()
       const read: Buffer[] = []
-      for await (const bytes of reader.stored(everyThird, { signal: never, buffers }, () => true)) {
+      for await (const bytes of bytesOf(everyThird, reader, buffers)) {
         read.push(Buffer.from(bytes))
         memory.bufferPool.giveBack(bytes)
       }

@@ -1,25 +1,19 @@
 import { crc32 } from 'node:zlib'
 import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
-import type { BufferPool } from '../../memory/buffer-pool.ts'
 import type { Environment } from '../../environment.ts'
-import {
-  INFLATED_SPARE_BYTES,
-  inflateFragments,
-  inflateFragmentsSync,
-  type InflateOptions,
-} from '../../compression/inflate.ts'
-import { crc32Combine } from '../../compression/crc32-combine.ts'
+import { INFLATED_SPARE_BYTES } from '../../compression/inflate.ts'
 import { storedFragment } from '../../compression/stored-fragment.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { bytesOf, joined, movedTogether } from '../bytes/joined.ts'
 import { converted } from '../../async/relay.ts'
-import { readAhead } from '../bytes/read-ahead.ts'
+import { readAhead, type ReadAheadBounds } from '../bytes/read-ahead.ts'
 import { inflateDeltaBlock, isDeltaBlock } from './delta-block.ts'
 import { readSource } from './read-source.ts'
-import { placedBytes, takeLines } from './placed-lines.ts'
-import { cutLines, nameOf, type Segment } from './segment.ts'
+import { cutSegments, inflated, keptLines } from './inflated-segments.ts'
+import { placedBytes } from './placed-lines.ts'
+import { type ByteSource, nameOf, type Segment } from './segment.ts'
 import { rawBytesOf, type SegmentBatches, type Span, spansOf, storedBytesOf } from './spans.ts'
 
 /** What is inflated at once, if there is room. */
@@ -27,7 +21,23 @@ const SPAN_RAW_BYTES_MAX = 1_048_576
 /** Small reads hide behind each other. */
 const READS_AHEAD = 16
 const INFLATED_AHEAD = 2
-const INFLATED_HERE_BYTES_MAX = 65_536
+
+/** What one read brings: bytes `start` up to `end` of a source. */
+export interface StoredRun {
+  readonly source: ByteSource | Promise<ByteSource>
+  readonly start: number
+  readonly end: number
+  /** Those that are wanted, in their order. Absent: all. */
+  readonly parts?: readonly { readonly start: number; readonly end: number }[] | undefined
+}
+
+export interface LoadedRun<R extends StoredRun> {
+  readonly run: R
+  readonly source: ByteSource
+  readonly bytes: Uint8Array
+  /** What counts as held. */
+  readonly readBytes: number
+}
 
 interface LoadedSpan {
   readonly segments: readonly Segment[]
@@ -69,23 +79,19 @@ export class SegmentReader {
   }
 
   /**
-   * The stored bytes of segments without a cut, one buffer for each read. `verify` decides whether their CRC is
-   * compared. A caller that knows that nobody needs a part of them any more may give it back to
+   * The wanted bytes of runs, one buffer for each read, unless `check` throws. Whoever takes one passes its `readBytes`
+   * on to the client. A caller that knows that nobody needs a part of the bytes any more may give it back to
    * `memory.bufferPool`.
    */
-  stored(
-    batches: SegmentBatches,
+  runs<R extends StoredRun>(
+    runs: Iterable<R>,
     reading: Reading,
-    verify: (segment: Segment) => boolean,
-  ): AsyncIterableIterator<Uint8Array> {
-    const { bufferPool } = this.memory
-    const spans = (): AsyncIterable<LoadedSpan> => this.#spans(batches, reading, { rawBytesMax: Infinity, bufferPool })
-    return converted(spans, ({ segments, stored, whole }) => {
-      for (const [i, segment] of segments.entries()) if (verify(segment)) checkStored(segment, stored[i])
-      reading.buffers.passOn(whole.length)
-      const bytes = joined(stored)
-      bufferPool.giveBack(bytes.buffer === whole.buffer ? whole.subarray(bytes.length) : whole)
-      return bytes
+    check: (loaded: LoadedRun<R>) => void,
+  ): AsyncIterableIterator<LoadedRun<R>> {
+    return readAhead(runs, this.#readBounds(reading.buffers, readBytesOf), async (run) => {
+      const loaded = await this.#loadRun(run, reading)
+      check(loaded)
+      return loaded
     })
   }
 
@@ -100,7 +106,7 @@ export class SegmentReader {
   /** The same, each with its segment: the first of them for neighbours that are cut. */
   async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
     const { bufferPool } = this.memory
-    for await (const { segments, stored, whole } of this.#spans(batches, reading, { bufferPool })) {
+    for await (const { segments, stored, whole } of this.#spans(batches, reading)) {
       const pieces = (
         await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run, this.environment)))
       ).flat()
@@ -127,7 +133,7 @@ export class SegmentReader {
     }
     const { bufferPool } = this.memory
     const inflating = (): AsyncIterable<InflatedSpan> =>
-      readAhead(this.#spans(batches, reading, { bufferPool }), bounds, async (span) => {
+      readAhead(this.#spans(batches, reading), bounds, async (span) => {
         buffers.hold(rawBytesOf(span))
         const raw = await this.#inflatedInto(span)
         buffers.free(span.whole.length)
@@ -152,48 +158,76 @@ export class SegmentReader {
     return raw
   }
 
-  #spans(
-    batches: SegmentBatches,
-    { signal, buffers }: Reading,
-    { rawBytesMax = SPAN_RAW_BYTES_MAX, bufferPool }: SpanOptions = {},
-  ): AsyncIterableIterator<LoadedSpan> {
-    const storedBytesMax = Math.min(this.#blobs.readBytesPreferred, BLOB_READ_BYTES_MAX)
-    const bounds = {
-      count: READS_AHEAD,
-      bytes: () => buffers.readsAhead * Math.min(storedBytesMax, buffers.aheadBytes),
-      bytesOf: storedBytesOf,
-    }
-    const spans = spansOf(batches, buffers, { storedBytesMax, rawBytesMax })
-    return readAhead(spans, bounds, (span) => this.#load(span, { signal, buffers }, bufferPool))
+  /** The most bytes of one read, if there is room: what suits the medium. */
+  get readBytesMax(): number {
+    return Math.min(this.#blobs.readBytesPreferred, BLOB_READ_BYTES_MAX)
   }
 
-  async #load(
-    { source, segments }: Span,
-    { signal, buffers }: Reading,
-    bufferPool: BufferPool | undefined,
-  ): Promise<LoadedSpan> {
+  #readBounds<T>(buffers: AnswerBuffers, bytesOfItem: (item: T) => number): ReadAheadBounds<T> {
+    const { readBytesMax } = this
+    return {
+      count: READS_AHEAD,
+      bytes: () => buffers.readsAhead * Math.min(readBytesMax, buffers.aheadBytes),
+      bytesOf: bytesOfItem,
+    }
+  }
+
+  #spans(batches: SegmentBatches, reading: Reading): AsyncIterableIterator<LoadedSpan> {
+    const { buffers } = reading
+    const spans = spansOf(batches, buffers, { storedBytesMax: this.readBytesMax, rawBytesMax: SPAN_RAW_BYTES_MAX })
+    return readAhead(spans, this.#readBounds(buffers, storedBytesOf), (span) => this.#load(span, reading))
+  }
+
+  async #loadRun<R extends StoredRun>(run: R, { signal, buffers }: Reading): Promise<LoadedRun<R>> {
+    const readBytes = readBytesOf(run)
+    // Counted before it is read: otherwise many concurrent readers would all find that there is room.
+    buffers.hold(readBytes)
+    try {
+      const source = await run.source
+      const { whole, isLent } = await this.#read(source, run.start, run.end, signal)
+      if (run.parts === undefined) return { run, source, bytes: whole, readBytes }
+      const parts = run.parts.map(({ start, end }) => whole.subarray(start - run.start, end - run.start))
+      const bytes = joined(isLent ? movedTogether(whole, parts) : parts)
+      if (isLent) this.memory.bufferPool.giveBack(whole.subarray(bytes.length))
+      return { run, source, bytes, readBytes }
+    } catch (error) {
+      buffers.free(readBytes)
+      throw error
+    }
+  }
+
+  async #load({ source, segments }: Span, { signal, buffers }: Reading): Promise<LoadedSpan> {
     const start = segments[0].start
     const end = segments[segments.length - 1].end
-    // Counted before it is read: otherwise many concurrent readers would all find that there is room.
     buffers.hold(end - start)
     try {
-      const into = 'blob' in source ? bufferPool?.take(end - start) : undefined
-      const whole = await readSource(this.#blobs, source, start, end, { signal, into })
+      const { whole, isLent } = await this.#read(source, start, end, signal)
       const stored = segments.map((segment) => whole.subarray(segment.start - start, segment.end - start))
       if (segments.some((segment, i) => isDelta(segment, stored[i]))) {
         const loaded = await this.#withoutDeltas({ segments, stored, whole }, { signal, buffers })
-        if (into !== undefined) bufferPool?.giveBack(into.buffer === whole.buffer ? whole : into)
+        if (isLent) this.memory.bufferPool.giveBack(whole)
         return loaded
       }
-      if (into === undefined) return { segments, stored, whole }
-      // Memory that is lent may be changed, which saves another buffer for what is joined.
-      if (into.buffer === whole.buffer) return { segments, stored: movedTogether(whole, stored), whole }
-      bufferPool?.giveBack(into)
-      return { segments, stored, whole }
+      return { segments, stored: isLent ? movedTogether(whole, stored) : stored, whole }
     } catch (error) {
       buffers.free(end - start)
       throw error
     }
+  }
+
+  /** Memory that is lent may be changed, which saves another buffer for what is joined. */
+  async #read(
+    source: ByteSource,
+    start: number,
+    end: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly whole: Uint8Array; readonly isLent: boolean }> {
+    const { bufferPool } = this.memory
+    const into = 'blob' in source ? bufferPool.take(end - start) : undefined
+    const whole = await readSource(this.#blobs, source, start, end, { signal, into })
+    const isLent = into !== undefined && into.buffer === whole.buffer
+    if (into !== undefined && !isLent) bufferPool.giveBack(into)
+    return { whole, isLent }
   }
 
   /** The same with a fragment in the place of each delta block. */
@@ -214,11 +248,8 @@ export class SegmentReader {
   }
 }
 
-interface SpanOptions {
-  /** Limits the inflated bytes of one span. */
-  readonly rawBytesMax?: number
-  /** Lends the memory of reads, if it gets it back. */
-  readonly bufferPool?: BufferPool
+function readBytesOf({ start, end }: StoredRun): number {
+  return end - start
 }
 
 /** A segment of whole blocks never is. */
@@ -280,58 +311,4 @@ async function placedPieces(
     if (!isWhole) return { segment, fragment: { lines } }
     return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: crc32(lines) } }
   })
-}
-
-async function inflated(
-  segments: readonly Segment[],
-  stored: Uint8Array,
-  options: InflateOptions,
-): Promise<Uint8Array> {
-  let rawBytes = 0
-  let rawCrc32 = 0
-  for (const segment of segments) {
-    rawBytes += segment.rawBytes
-    rawCrc32 = crc32Combine(rawCrc32, segment.rawCrc32, segment.rawBytes)
-  }
-  const isPlaced = segments[0].placed !== undefined
-  const inflating =
-    isPlaced && rawBytes <= INFLATED_HERE_BYTES_MAX
-      ? inflateHere(stored, rawBytes)
-      : inflateFragments(stored, rawBytes, options)
-  const raw = await inflating.catch((cause: unknown) => {
-    throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} cannot be inflated`, cause)
-  })
-  if (!isPlaced && crc32(raw) !== rawCrc32)
-    throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} do not match their CRC-32`)
-  return raw
-}
-
-/** A few blocks take less time than the trip to the thread pool. */
-async function inflateHere(stored: Uint8Array, rawBytes: number): Promise<Uint8Array> {
-  return inflateFragmentsSync(stored, rawBytes)
-}
-
-/** The lines of these segments, in the same memory. */
-function cutSegments(segments: readonly Segment[], raw: Uint8Array): Uint8Array {
-  if (segments.every(({ cut, placed }) => cut === undefined && placed === undefined)) return raw
-  let to = 0
-  let from = 0
-  for (const segment of segments) {
-    const part = raw.subarray(from, from + segment.rawBytes)
-    const kept = keptLines(segment, part)
-    if (from !== to || kept.length !== segment.rawBytes) raw.set(kept, to)
-    to += kept.length
-    from += segment.rawBytes
-  }
-  return raw.subarray(0, to)
-}
-
-/** The lines of an inflated segment that belong to the answer. */
-function keptLines(segment: Segment, raw: Uint8Array): Uint8Array {
-  if (segment.placed === undefined) return segment.cut === undefined ? raw : cutLines(raw, segment.cut)
-  try {
-    return takeLines(raw, segment.placed)
-  } catch (cause) {
-    throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
-  }
 }

@@ -39,9 +39,9 @@ export interface Segment {
 /** A segment of lines whose places are known. */
 export type PlacedSegment = Segment & { readonly placed: PlacedLines }
 
-/** What messages call the source of a segment. */
-export function nameOf(segment: Segment): string {
-  return 'blob' in segment.source ? `pack ${segment.source.blob.split('/').at(-1)}` : 'a pack inside its record'
+/** What messages call a source. */
+export function nameOf({ source }: Pick<Segment, 'source'>): string {
+  return 'blob' in source ? `pack ${source.blob.split('/').at(-1)}` : 'a pack inside its record'
 }
 
 /**

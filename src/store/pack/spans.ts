@@ -7,6 +7,11 @@ import type { ByteSource, Segment } from './segment.ts'
  */
 const GAP_SHARE = 16
 
+/** The largest gap that is read along. */
+export function gapBytesMax(storedBytesMax: number): number {
+  return storedBytesMax / GAP_SHARE
+}
+
 export type SegmentBatches = AsyncIterable<readonly Segment[]> | Iterable<readonly Segment[]>
 
 /** Neighbouring segments that one read brings. */
@@ -26,16 +31,16 @@ export async function* spansOf(
   buffers: AnswerBuffers,
   { storedBytesMax, rawBytesMax }: SpanBounds,
 ): AsyncGenerator<Span> {
-  const gapBytesMax = storedBytesMax / GAP_SHARE
+  const gapMax = gapBytesMax(storedBytesMax)
   let group: Segment[] = []
   let rawBytes = 0
   for await (const batch of batches) {
     for (const segment of batch) {
       const last = group.at(-1)
       const { roomBytes } = buffers
-      const isFull = rawBytesMax !== Infinity && rawBytes + segment.rawBytes > Math.min(rawBytesMax, roomBytes)
+      const isFull = rawBytes + segment.rawBytes > Math.min(rawBytesMax, roomBytes)
       const isOver = (end: number): boolean => end - group[0].start > Math.min(storedBytesMax, roomBytes)
-      if (last !== undefined && (isFull || !isNear(last, segment, gapBytesMax) || isOver(segment.end))) {
+      if (last !== undefined && (isFull || !isNear(last, segment, gapMax) || isOver(segment.end))) {
         yield { source: last.source, segments: group }
         group = []
         rawBytes = 0
@@ -55,9 +60,9 @@ export function rawBytesOf({ segments }: Pick<Span, 'segments'>): number {
   return segments.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
 }
 
-function isNear(last: Segment, next: Segment, gapBytesMax: number): boolean {
+function isNear(last: Segment, next: Segment, gapMax: number): boolean {
   const gap = next.start - last.end
-  return sameSource(next.source, last.source) && gap >= 0 && gap <= gapBytesMax
+  return sameSource(next.source, last.source) && gap >= 0 && gap <= gapMax
 }
 
 function sameSource(a: ByteSource, b: ByteSource): boolean {

@@ -1,4 +1,4 @@
-import { relayed } from '../../async/relay.ts'
+import { converted } from '../../async/relay.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
 import { SharedMemory } from '../../memory/shared-memory.ts'
@@ -19,9 +19,11 @@ import { packBlobName } from '../records/keys.ts'
 import type { PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PlanDoubts } from './plan-doubts.ts'
-import { PATCH_SOURCE, planDigest, totalsOf, type PlanTables, type PlanTotals } from './plan-format.ts'
+import { PATCH_SOURCE, planDigest, totalsOf, type PlanPack, type PlanTables, type PlanTotals } from './plan-format.ts'
+import { checkRows, type PlannedRun, plannedRuns } from './planned-runs.ts'
 import type { ByteSource, Segment } from '../pack/segment.ts'
-import type { SegmentReader } from '../pack/segment-reader.ts'
+import type { LoadedRun, SegmentReader } from '../pack/segment-reader.ts'
+import { gapBytesMax } from '../pack/spans.ts'
 
 /** Rows that become segments at a time: a plan can have tens of thousands, and there can be hundreds of answers. */
 const ROWS_AT_ONCE = 64
@@ -200,33 +202,53 @@ export class PlanSelection implements Selection, PlannedSelection {
   }
 
   lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
-    return this.#watched(this.#reader.lines(this.#segments(0), { signal, buffers: this.#buffers }))
+    return this.#watched(this.#reader.lines(this.#segments(0), { signal, buffers: this.#buffers }), (lines) => lines)
   }
 
   fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
-    return this.#watched(this.#reader.fragments(this.#segments(0), { signal, buffers: this.#buffers }))
+    return this.#watched(
+      this.#reader.fragments(this.#segments(0), { signal, buffers: this.#buffers }),
+      (batch) => batch,
+    )
   }
 
-  stored(start: number, end: number, options: SelectionReadOptions): AsyncIterable<Uint8Array> {
-    return this.#watched(this.#stored(start, end, options))
-  }
-
-  async *#stored(start: number, end: number, { signal }: SelectionReadOptions): AsyncGenerator<Uint8Array> {
-    const { row, offset } = this.#rowAt(start, (index) => this.#loaded.tables.rows.storedBytes[index])
+  stored(start: number, end: number, { signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    const { rows } = this.#loaded.tables
+    const first = this.#rowAt(start, (row) => rows.storedBytes[row])
+    const last = this.#rowAt(end - 1, (row) => rows.storedBytes[row])
     const isVerifying = this.#loaded.isDueForVerification
-    let at = offset
-    for await (const bytes of this.#reader.stored(
-      this.#segments(row),
-      { signal, buffers: this.#buffers },
-      () => isVerifying,
-    )) {
+    const runs = this.#runs(first.row, last.row + 1, { signal, isVerifying })
+    let at = first.offset
+    const passedOn = ({ bytes, readBytes }: LoadedRun<PlannedRun>): Uint8Array => {
+      this.#buffers.passOn(readBytes)
       const from = Math.max(0, start - at)
       const to = Math.min(bytes.length, end - at)
-      if (to > from) yield from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to)
       at += bytes.length
-      if (at >= end) break
+      return from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to)
     }
-    if (isVerifying && start === 0 && end === this.storedBytes) this.#loaded.verified()
+    const completed = (): void => {
+      if (isVerifying && start === 0 && end === this.storedBytes) this.#loaded.verified()
+    }
+    return this.#watched(runs, passedOn, completed)
+  }
+
+  #runs(
+    firstRow: number,
+    endRow: number,
+    { signal, isVerifying }: { readonly signal: AbortSignal; readonly isVerifying: boolean },
+  ): AsyncIterable<LoadedRun<PlannedRun>> {
+    const { rows } = this.#loaded.tables
+    const { readBytesMax } = this.#reader
+    const runs = plannedRuns(rows, {
+      firstRow,
+      endRow,
+      bytesMax: () => Math.min(readBytesMax, this.#buffers.roomBytes),
+      gapBytesMax: gapBytesMax(readBytesMax),
+      sourceOf: this.#sources(),
+    })
+    return this.#reader.runs(runs, { signal, buffers: this.#buffers }, (loaded) => {
+      if (isVerifying) checkRows(rows, loaded)
+    })
   }
 
   linesFrom(
@@ -240,7 +262,10 @@ export class PlanSelection implements Selection, PlannedSelection {
     )
     return {
       skip: offset - found.offset,
-      lines: this.#watched(this.#reader.lines(this.#segments(found.row), { signal, buffers: this.#buffers })),
+      lines: this.#watched(
+        this.#reader.lines(this.#segments(found.row), { signal, buffers: this.#buffers }),
+        (lines) => lines,
+      ),
     }
   }
 
@@ -255,8 +280,9 @@ export class PlanSelection implements Selection, PlannedSelection {
   /**
    * A plan that leads to damage is not used again: a new one is made, and if the damage was the plan's own it is gone.
    */
-  #watched<T>(items: AsyncIterable<T>): AsyncIterable<T> {
-    return relayed(() => items, {
+  #watched<T, R>(items: AsyncIterable<T>, convert: (item: T) => R, completed?: () => void): AsyncIterableIterator<R> {
+    return converted(() => items, convert, {
+      completed,
       reasonOf: (error) => {
         if (error instanceof StowageError && error.code === 'corrupt_data') this.#loaded.use.isRetired = true
         return this.#catalog.reasonOf(error, this.#project)
@@ -277,16 +303,14 @@ export class PlanSelection implements Selection, PlannedSelection {
   }
 
   async *#segments(firstRow: number): AsyncGenerator<readonly Segment[]> {
-    const { rows, packs } = this.#loaded.tables
-    const sources = new Map<number, ByteSource>([[PATCH_SOURCE, this.#loaded.source]])
+    const { rows } = this.#loaded.tables
+    const sourceOf = this.#sources()
     for (let first = firstRow; first < rows.sources.length; first += ROWS_AT_ONCE) {
       const segments: Segment[] = []
       for (let row = first; row < Math.min(rows.sources.length, first + ROWS_AT_ONCE); row++) {
-        const number = rows.sources[row]
-        const source = sources.get(number) ?? (await this.#packSource(packs[number]))
-        sources.set(number, source)
+        const source = sourceOf(rows.sources[row])
         segments.push({
-          source,
+          source: source instanceof Promise ? await source : source,
           start: rows.starts[row],
           end: rows.starts[row] + rows.storedBytes[row],
           rawBytes: rows.rawBytes[row],
@@ -300,16 +324,18 @@ export class PlanSelection implements Selection, PlannedSelection {
     }
   }
 
-  async #packSource({
-    sequence,
-    packId,
-    isInline,
-  }: {
-    sequence: number
-    packId: string
-    isInline: boolean
-  }): Promise<ByteSource> {
-    if (isInline) return (await this.#catalog.packOfAnyLayout(this.#project, sequence)).source
-    return { blob: packBlobName(this.#project.projectId, packId) }
+  /** The sources by their numbers, each looked up once. */
+  #sources(): (number: number) => ByteSource | Promise<ByteSource> {
+    const sources = new Map<number, ByteSource | Promise<ByteSource>>([[PATCH_SOURCE, this.#loaded.source]])
+    return (number) => {
+      const source = sources.get(number) ?? this.#packSource(this.#loaded.tables.packs[number])
+      sources.set(number, source)
+      return source
+    }
+  }
+
+  #packSource({ sequence, packId, isInline }: PlanPack): ByteSource | Promise<ByteSource> {
+    if (!isInline) return { blob: packBlobName(this.#project.projectId, packId) }
+    return this.#catalog.packOfAnyLayout(this.#project, sequence).then(({ source }) => source)
   }
 }

@@ -1,0 +1,66 @@
+import { crc32 } from 'node:zlib'
+import { crc32Combine } from '../../compression/crc32-combine.ts'
+import { inflateFragments, inflateFragmentsSync, type InflateOptions } from '../../compression/inflate.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
+import { takeLines } from './placed-lines.ts'
+import { cutLines, nameOf, type Segment } from './segment.ts'
+
+const INFLATED_HERE_BYTES_MAX = 65_536
+
+/**
+ * The bytes of segments, from their stored bytes. Throws `corrupt_data` if they cannot be inflated or do not match their
+ * checksum.
+ */
+export async function inflated(
+  segments: readonly Segment[],
+  stored: Uint8Array,
+  options: InflateOptions,
+): Promise<Uint8Array> {
+  let rawBytes = 0
+  let rawCrc32 = 0
+  for (const segment of segments) {
+    rawBytes += segment.rawBytes
+    rawCrc32 = crc32Combine(rawCrc32, segment.rawCrc32, segment.rawBytes)
+  }
+  const isPlaced = segments[0].placed !== undefined
+  const inflating =
+    isPlaced && rawBytes <= INFLATED_HERE_BYTES_MAX
+      ? inflateHere(stored, rawBytes)
+      : inflateFragments(stored, rawBytes, options)
+  const raw = await inflating.catch((cause: unknown) => {
+    throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} cannot be inflated`, cause)
+  })
+  if (!isPlaced && crc32(raw) !== rawCrc32)
+    throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} do not match their CRC-32`)
+  return raw
+}
+
+/** A few blocks take less time than the trip to the thread pool. */
+async function inflateHere(stored: Uint8Array, rawBytes: number): Promise<Uint8Array> {
+  return inflateFragmentsSync(stored, rawBytes)
+}
+
+/** The lines of these segments, in the same memory. */
+export function cutSegments(segments: readonly Segment[], raw: Uint8Array): Uint8Array {
+  if (segments.every(({ cut, placed }) => cut === undefined && placed === undefined)) return raw
+  let to = 0
+  let from = 0
+  for (const segment of segments) {
+    const part = raw.subarray(from, from + segment.rawBytes)
+    const kept = keptLines(segment, part)
+    if (from !== to || kept.length !== segment.rawBytes) raw.set(kept, to)
+    to += kept.length
+    from += segment.rawBytes
+  }
+  return raw.subarray(0, to)
+}
+
+/** The lines of an inflated segment that belong to the answer. */
+export function keptLines(segment: Segment, raw: Uint8Array): Uint8Array {
+  if (segment.placed === undefined) return segment.cut === undefined ? raw : cutLines(raw, segment.cut)
+  try {
+    return takeLines(raw, segment.placed)
+  } catch (cause) {
+    throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
+  }
+}
