@@ -1,11 +1,19 @@
 import { crc32 } from 'node:zlib'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
-import { inflateFragments, inflateFragmentsSync, type InflateOptions } from '../../compression/inflate.ts'
+import {
+  inflateBeginning,
+  inflateFragments,
+  inflateFragmentsSync,
+  type InflateOptions,
+} from '../../compression/inflate.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
-import { takeLines } from './placed-lines.ts'
-import { cutLines, nameOf, type Segment } from './segment.ts'
+import { placedEnd, takeLines } from './placed-lines.ts'
+import { cutLines, nameOf, type PlacedSegment, type Segment } from './segment.ts'
 
-const INFLATED_HERE_BYTES_MAX = 65_536
+/** Blocks of this size together are inflated on the calling thread. */
+export const INFLATED_HERE_BYTES_MAX = 65_536
+/** For the beginning of a block, until its lines are copied. */
+const SCRATCH = Buffer.allocUnsafeSlow(INFLATED_HERE_BYTES_MAX)
 
 /**
  * The bytes of segments, from their stored bytes. Throws `corrupt_data` if they cannot be inflated or do not match their
@@ -55,12 +63,30 @@ export function cutSegments(segments: readonly Segment[], raw: Uint8Array): Uint
   return raw.subarray(0, to)
 }
 
+/**
+ * The wanted lines of one block of at most `INFLATED_HERE_BYTES_MAX` bytes, copied. Nothing is inflated behind the last
+ * of them. Throws `corrupt_data` for any other bytes.
+ */
+export function beginningLines(segment: PlacedSegment, stored: Uint8Array): Uint8Array {
+  try {
+    const raw = SCRATCH.subarray(0, Math.min(segment.rawBytes, placedEnd(segment.placed)))
+    inflateBeginning(raw, stored, segment.rawBytes)
+    return Buffer.from(takeLines(raw, segment.placed))
+  } catch (cause) {
+    throw damaged(segment, cause)
+  }
+}
+
 /** The lines of an inflated segment that belong to the answer. */
 export function keptLines(segment: Segment, raw: Uint8Array): Uint8Array {
   if (segment.placed === undefined) return segment.cut === undefined ? raw : cutLines(raw, segment.cut)
   try {
     return takeLines(raw, segment.placed)
   } catch (cause) {
-    throw corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
+    throw damaged(segment, cause)
   }
+}
+
+function damaged(segment: Segment, cause: unknown): Error {
+  return corrupt(`the block at byte ${segment.start} of ${nameOf(segment)} is damaged`, cause)
 }

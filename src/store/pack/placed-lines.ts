@@ -20,6 +20,13 @@ export function placedBytes({ starts, idBytes, textBytes }: PlacedLines): number
   return bytes
 }
 
+/** Where the last of these lines ends. */
+export function placedEnd({ starts, idBytes, textBytes }: PlacedLines): number {
+  let end = 0
+  for (let i = 0; i < starts.length; i++) end = Math.max(end, starts[i] + idBytes[i] + textBytes[i] + 2)
+  return end
+}
+
 /** Keeps these lines of an inflated block, moving them together in place. Throws `corrupt_data` for any other bytes. */
 export function takeLines(raw: Uint8Array, lines: PlacedLines): Uint8Array {
   let to = 0

@@ -11,9 +11,9 @@ import { converted } from '../../async/relay.ts'
 import { readAhead, type ReadAheadBounds } from '../bytes/read-ahead.ts'
 import { inflateDeltaBlock, isDeltaBlock } from './delta-block.ts'
 import { readSource } from './read-source.ts'
-import { cutSegments, inflated, keptLines } from './inflated-segments.ts'
+import { beginningLines, cutSegments, inflated, INFLATED_HERE_BYTES_MAX, keptLines } from './inflated-segments.ts'
 import { placedBytes } from './placed-lines.ts'
-import { type ByteSource, nameOf, type Segment } from './segment.ts'
+import { type ByteSource, nameOf, type PlacedSegment, type Segment } from './segment.ts'
 import { rawBytesOf, type SegmentBatches, type Span, spansOf, storedBytesOf } from './spans.ts'
 
 /** What is inflated at once, if there is room. */
@@ -47,8 +47,9 @@ interface LoadedSpan {
 }
 
 interface InflatedSpan {
-  readonly segments: readonly Segment[]
-  readonly raw: Uint8Array
+  readonly lines: Uint8Array
+  /** What counts as held. */
+  readonly rawBytes: number
 }
 
 /** Of a span, as far as neighbours of one kind are concerned. */
@@ -131,22 +132,30 @@ export class SegmentReader {
       bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.aheadBytes),
       bytesOf: rawBytesOf,
     }
-    const { bufferPool } = this.memory
     const inflating = (): AsyncIterable<InflatedSpan> =>
       readAhead(this.#spans(batches, reading), bounds, async (span) => {
-        buffers.hold(rawBytesOf(span))
-        const raw = await this.#inflatedInto(span)
+        const rawBytes = rawBytesOf(span)
+        buffers.hold(rawBytes)
+        const lines = await this.#linesOf(span)
         buffers.free(span.whole.length)
-        bufferPool.giveBack(span.whole)
-        return { segments: span.segments, raw }
+        this.memory.bufferPool.giveBack(span.whole)
+        return { lines, rawBytes }
       })
-    return converted(inflating, ({ segments, raw }) => {
+    return converted(inflating, ({ lines, rawBytes }) => {
       signal.throwIfAborted()
-      buffers.passOn(raw.length)
-      const lines = cutSegments(segments, raw)
-      bufferPool.giveBack(raw.subarray(lines.length))
+      buffers.passOn(rawBytes)
       return lines.length === 0 ? undefined : lines
     })
+  }
+
+  async #linesOf(span: LoadedSpan): Promise<Uint8Array> {
+    const { segments, stored } = span
+    if (segments.every(isPlaced) && rawBytesOf(span) <= INFLATED_HERE_BYTES_MAX)
+      return Buffer.concat(segments.map((segment, i) => beginningLines(segment, stored[i])))
+    const raw = await this.#inflatedInto(span)
+    const lines = cutSegments(segments, raw)
+    this.memory.bufferPool.giveBack(raw.subarray(lines.length))
+    return lines
   }
 
   async #inflatedInto({ segments, stored }: LoadedSpan): Promise<Uint8Array> {
@@ -252,6 +261,10 @@ function readBytesOf({ start, end }: StoredRun): number {
   return end - start
 }
 
+function isPlaced(segment: Segment): segment is PlacedSegment {
+  return segment.placed !== undefined
+}
+
 /** A segment of whole blocks never is. */
 function isDelta({ cut, placed }: Segment, stored: Uint8Array): boolean {
   return (cut !== undefined || placed !== undefined) && isDeltaBlock(stored)
@@ -264,12 +277,12 @@ function checkStored(segment: Segment, stored: Uint8Array): void {
     )
 }
 
-/** Neighbours of a span that are all whole or all cut, with their stored bytes. */
+/** Neighbours of a span that are all whole, all cut or all placed, with their stored bytes. */
 function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array[]): Run[] {
   const runs: { segments: Segment[]; stored: Uint8Array[] }[] = []
   for (const [i, segment] of segments.entries()) {
     const run = runs.at(-1)
-    if (run === undefined || (run.segments[0].cut === undefined) !== (segment.cut === undefined))
+    if (run === undefined || kindOf(run.segments[0]) !== kindOf(segment))
       runs.push({ segments: [segment], stored: [stored[i]] })
     else {
       run.segments.push(segment)
@@ -279,10 +292,15 @@ function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array
   return runs
 }
 
+function kindOf({ cut, placed }: Segment): 'whole' | 'cut' | 'placed' {
+  if (placed !== undefined) return 'placed'
+  return cut === undefined ? 'whole' : 'cut'
+}
+
 /** Cut segments are inflated together: one trip to the thread pool for all of them. */
 async function toPieces({ segments, stored }: Run, environment: Environment): Promise<readonly SegmentPiece[]> {
   const [first] = segments
-  if (first.placed !== undefined) return placedPieces(segments, stored, environment)
+  if (segments.every(isPlaced)) return placedPieces(segments, stored, environment)
   if (first.cut !== undefined) {
     const raw = await inflated(segments, joined(stored), { environment })
     const lines = cutSegments(segments, raw)
@@ -296,19 +314,33 @@ async function toPieces({ segments, stored }: Run, environment: Environment): Pr
 
 /** Blocks all of whose lines are wanted pass as they are stored. */
 async function placedPieces(
-  segments: readonly Segment[],
+  segments: readonly PlacedSegment[],
+  stored: readonly Uint8Array[],
+  environment: Environment,
+): Promise<readonly SegmentPiece[]> {
+  if (rawBytesOf({ segments }) > INFLATED_HERE_BYTES_MAX) return inflatedPieces(segments, stored, environment)
+  const pieces = segments.map(async (segment, i): Promise<readonly SegmentPiece[]> => {
+    if (isPassedOn(segment, stored[i])) return inflatedPieces([segment], [stored[i]], environment)
+    return [{ segment, fragment: { lines: beginningLines(segment, stored[i]) } }]
+  })
+  return (await Promise.all(pieces)).flat()
+}
+
+async function inflatedPieces(
+  segments: readonly PlacedSegment[],
   stored: readonly Uint8Array[],
   environment: Environment,
 ): Promise<readonly SegmentPiece[]> {
   const raw = await inflated(segments, joined(stored), { environment })
   let from = 0
   return segments.map((segment, i) => {
-    const part = raw.subarray(from, (from += segment.rawBytes))
-    // What was a delta block is not compressed: whoever sends it compresses it.
-    const isCompressed = stored[i].length < segment.rawBytes
-    const isWhole = isCompressed && segment.placed !== undefined && placedBytes(segment.placed) === segment.rawBytes
-    const lines = keptLines(segment, part)
-    if (!isWhole) return { segment, fragment: { lines } }
+    const lines = keptLines(segment, raw.subarray(from, (from += segment.rawBytes)))
+    if (!isPassedOn(segment, stored[i])) return { segment, fragment: { lines } }
     return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: crc32(lines) } }
   })
+}
+
+/** What was a delta block is not compressed: whoever sends it compresses it. */
+function isPassedOn({ placed, rawBytes }: PlacedSegment, stored: Uint8Array): boolean {
+  return stored.length < rawBytes && placedBytes(placed) === rawBytes
 }
