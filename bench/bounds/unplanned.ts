@@ -114,7 +114,8 @@ async function openTables(data: string): Promise<Tables> {
   return {
     readAll: () => readAll(() => Promise.resolve()),
     indexAll: () => {
-      const index = new LocationIndex<Pack>(REAL_ENVIRONMENT.hashKey, { tryHold: () => true, free: () => undefined })
+      const memory = { tryHold: () => true, free: () => undefined }
+      const index = new LocationIndex<Pack>(REAL_ENVIRONMENT.hashKey, memory, project.sequence)
       const yielder = new Yielder(REAL_ENVIRONMENT)
       return readAll(async (pack, { ids }) => {
         const { owned } = pack.record

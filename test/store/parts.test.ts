@@ -135,7 +135,7 @@ const hashOf = (id: string): number => {
 
 test('an index omits packs without memory, and is empty once dropped', async () => {
   const memory = new FreeMemory(170_000)
-  const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, memory)
+  const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, memory, 2)
   const yielder = new Yielder(REAL_ENVIRONMENT)
   const idsOf = (pack: string): string[] => Array.from({ length: 4_000 }, (_, i) => `${pack} ${i}`)
   const add = (pack: string): Promise<boolean> => index.add(pack, tableOf(idsOf(pack)), Bitmap.full(4_000), yielder)
@@ -157,7 +157,7 @@ test('an index of many packs finds all of them, with room made before or not', a
   const idOf = (pack: number, ordinal: number): string => `${pack}/${ordinal}`.padStart(32, '0').replace('/', 'a')
   for (const isReserved of [false, true]) {
     const memory = new FreeMemory(2_000_000)
-    const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, memory)
+    const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, memory, 120)
     for (let pack = 0; pack < 120; pack++) {
       if (isReserved && pack === 20) assert.equal(await index.reserve(100, yielder), true)
       const ids = Array.from({ length: 301 }, (_, ordinal) => idOf(pack, ordinal))
@@ -201,7 +201,7 @@ test('slots compare only ids whose hashes match in the bits beside the number, a
 
 test('an index finds each id only in the pack that owns it', async () => {
   const hex = (name: string): string => createHash('md5').update(name).digest('hex')
-  const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, new FreeMemory(Infinity))
+  const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, new FreeMemory(Infinity), 5)
   const yielder = new Yielder(REAL_ENVIRONMENT)
   const packs = [
     Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)),

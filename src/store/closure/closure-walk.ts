@@ -55,7 +55,7 @@ export class ClosureWalk {
     this.#memory = context.memory
     this.#tables = new LentTables(parts.catalog)
     this.#yielder = new Yielder(parts.environment)
-    this.#places = new FoundPlaces(hashKey, context.memory, (walked, ordinal) => this.#reach(walked, ordinal))
+    this.#places = new FoundPlaces(hashKey, context.memory, project, (walked, ordinal) => this.#reach(walked, ordinal))
     context.memory.dropIndex = () => this.#places.index.drop()
     this.#missing = new IdSet(undefined, undefined, hashKey)
     this.#absentClaims = new IdSet(undefined, undefined, hashKey)

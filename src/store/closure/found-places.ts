@@ -1,6 +1,7 @@
 import type { HashKey } from '../../environment.ts'
 import { hashBytes, type IdSet } from '../../object/id-set.ts'
 import type { ByteTable, PackTables } from '../pack/pack-format.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { type IndexMemory, LocationIndex, SOUGHT_AT_ONCE } from './location-index.ts'
 import { PlacesInDoubt } from './places-in-doubt.ts'
 import type { WalkedPack } from './walked-pack.ts'
@@ -18,8 +19,14 @@ export class FoundPlaces {
   readonly #found: (walked: WalkedPack, ordinal: number) => void
 
   /** `found` is called with each place that is looked for and found. */
-  constructor(key: HashKey, memory: IndexMemory, found: (walked: WalkedPack, ordinal: number) => void) {
-    this.index = new LocationIndex(key, memory)
+  constructor(
+    key: HashKey,
+    memory: IndexMemory,
+    { sequence }: Pick<ProjectView, 'sequence'>,
+    found: (walked: WalkedPack, ordinal: number) => void,
+  ) {
+    // The number of the newest pack.
+    this.index = new LocationIndex(key, memory, sequence)
     this.inDoubt = new PlacesInDoubt(key)
     this.#key = key
     this.#found = found

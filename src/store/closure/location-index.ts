@@ -7,7 +7,11 @@ import { LocationSlots } from './location-slots.ts'
 import { PackedIds } from './packed-ids.ts'
 
 /** How much larger the table gets at least, so that few objects more do not make another one. */
-const GROWTH_FACTOR = 1.5
+const GROWTH_FACTOR_MIN = 1.5
+/** And at most, if the packs that are not in it yet may need it: each table is filled anew. */
+const GROWTH_FACTOR_MAX = 8
+/** Packs that come later may hold a little more. */
+const SPARE_FACTOR = 1.05
 /** Ids that are looked for, or added, together. */
 export const SOUGHT_AT_ONCE = 512
 
@@ -32,6 +36,7 @@ interface IndexedPack<P> {
 export class LocationIndex<P> {
   readonly #key: HashKey
   readonly #memory: IndexMemory
+  readonly #packsMax: number
   readonly #packs: IndexedPack<P>[] = []
   #slots = new LocationSlots(0, 0)
   /** The first table is too small to be counted. */
@@ -44,9 +49,11 @@ export class LocationIndex<P> {
   /** Packs are added one after the other. */
   #adding: Promise<unknown> = Promise.resolve()
 
-  constructor(key: HashKey, memory: IndexMemory) {
+  /** `packsMax`: no more packs will be added. */
+  constructor(key: HashKey, memory: IndexMemory, packsMax: number) {
     this.#key = key
     this.#memory = memory
+    this.#packsMax = packsMax
   }
 
   /** Packs that are in it. */
@@ -59,10 +66,7 @@ export class LocationIndex<P> {
    * would take longer. Whether there is room.
    */
   reserve(packs: number, yielder: Yielder): Promise<boolean> {
-    return this.#inTurn(() => {
-      const objectsEach = this.#packs.length === 0 ? 0 : this.#used / this.#packs.length
-      return this.#reserve(Math.ceil(packs * objectsEach), yielder)
-    })
+    return this.#inTurn(() => this.#reserve(this.#objectsOf(packs), yielder))
   }
 
   /**
@@ -148,7 +152,20 @@ export class LocationIndex<P> {
     const numbers = this.#objects + objects
     const { objectsMax, numbersMax } = this.#slots
     if (used <= objectsMax && numbers <= numbersMax) return true
-    const room = used <= objectsMax ? objectsMax : Math.max(used, Math.floor(GROWTH_FACTOR * objectsMax))
+    const room = used <= objectsMax ? objectsMax : Math.max(used, Math.floor(GROWTH_FACTOR_MIN * objectsMax))
+    const ample = Math.max(
+      room,
+      Math.min(this.#objectsOf(SPARE_FACTOR * this.#packsMax), GROWTH_FACTOR_MAX * objectsMax),
+    )
+    return (await this.#grow(ample, numbers, yielder)) || this.#grow(room, numbers, yielder)
+  }
+
+  /** The objects of so many packs, if they are like those that are in it. */
+  #objectsOf(packs: number): number {
+    return this.#packs.length === 0 ? 0 : Math.ceil((packs * this.#used) / this.#packs.length)
+  }
+
+  async #grow(room: number, numbers: number, yielder: Yielder): Promise<boolean> {
     const bytes = LocationSlots.memoryBytes(room)
     if (this.#isDropped || !this.#memory.tryHold(bytes)) return false
     const larger = new LocationSlots(room, Math.max(room, numbers))
