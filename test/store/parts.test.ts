@@ -112,6 +112,8 @@ function tableOf(ids: readonly string[]): ByteTable {
 /** Memory for an index, as much as there is. */
 class FreeMemory {
   freeBytes: number
+  /** The sizes of what was held, one after the other. */
+  readonly held: number[] = []
 
   constructor(freeBytes: number) {
     this.freeBytes = freeBytes
@@ -120,6 +122,7 @@ class FreeMemory {
   tryHold(bytes: number): boolean {
     if (bytes > this.freeBytes) return false
     this.freeBytes -= bytes
+    this.held.push(bytes)
     return true
   }
 
@@ -176,6 +179,8 @@ test('an index of many packs finds all of them, with room made before or not', a
       for (let ordinal = 0; ordinal < 300; ordinal++) assert.deepEqual(find(pack, ordinal), [pack, ordinal])
       assert.equal(find(pack, 300), undefined, 'an object that another pack owns')
     }
+    const tables = memory.held.filter((bytes) => bytes !== 301 * (32 + 4))
+    assert.ok(tables.length <= 3, `tables of ${tables.join(', ')} bytes: each is filled anew`)
     const idsBytes = 120 * 301 * 16
     const slotsBytesMax = ((120 * 300) / 0.75) * 1.5 * 4
     assert.ok(2_000_000 - memory.freeBytes <= idsBytes + slotsBytesMax, `${memory.freeBytes} bytes are free`)

@@ -80,9 +80,9 @@ export class SegmentReader {
   }
 
   /**
-   * The wanted bytes of runs, one buffer for each read, unless `check` throws. Whoever takes one passes its `readBytes`
-   * on to the client. A caller that knows that nobody needs a part of the bytes any more may give it back to
-   * `memory.bufferPool`.
+   * The wanted bytes of runs, one buffer for each read. `check` sees each of them first, and throws if they are not what
+   * they should be. Whoever takes one passes its `readBytes` on to the client. A caller that knows that nobody needs a
+   * part of the bytes any more may give it back to `memory.bufferPool`.
    */
   runs<R extends StoredRun>(
     runs: Iterable<R>,
@@ -224,7 +224,10 @@ export class SegmentReader {
     }
   }
 
-  /** Memory that is lent may be changed, which saves another buffer for what is joined. */
+  /**
+   * Reads into memory that is lent, unless the source brings its own. Lent memory may be changed, which saves another
+   * buffer for what is joined.
+   */
   async #read(
     source: ByteSource,
     start: number,
