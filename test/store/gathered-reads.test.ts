@@ -135,6 +135,25 @@ for (const fillsGivenMemory of [true, false])
       assert.ok(content.subarray(start, start + half).equals(await blobs.read(BLOB, start, start + half)))
   })
 
+test('the source of a run is looked up when the run is read, and not while it waits for room', () => {
+  let lookUps = 0
+  const sourceOf = (): { readonly blob: string } => {
+    lookUps++
+    return { blob: BLOB }
+  }
+  const runs = plannedRuns(rowsOf(), {
+    firstRow: 0,
+    endRow: 9,
+    bytesMax: () => SEGMENT_BYTES,
+    gapBytesMax: 0,
+    sourceOf,
+  })
+  const [first] = runs
+  assert.equal(lookUps, 0)
+  assert.deepEqual(first.source(), { blob: BLOB })
+  assert.equal(lookUps, 1)
+})
+
 test('a response that is alone reads two pieces ahead, and one beside others', () => {
   const memory = new AnswerMemory(12 * MB)
   const alone = memory.open()

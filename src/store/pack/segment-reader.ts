@@ -24,7 +24,8 @@ const INFLATED_AHEAD = 2
 
 /** What one read brings: bytes `start` up to `end` of a source. */
 export interface StoredRun {
-  readonly source: ByteSource | Promise<ByteSource>
+  /** Looked up when the run is read: a promise that fails while the run waits for room would end the process. */
+  readonly source: () => ByteSource | Promise<ByteSource>
   readonly start: number
   readonly end: number
   /** Those that are wanted, in their order. Absent: all. */
@@ -192,7 +193,7 @@ export class SegmentReader {
     // Counted before it is read: otherwise many concurrent readers would all find that there is room.
     buffers.hold(readBytes)
     try {
-      const source = await run.source
+      const source = await run.source()
       const { whole, isLent } = await this.#read(source, run.start, run.end, signal)
       if (run.parts === undefined) return { run, source, bytes: whole, readBytes }
       const parts = run.parts.map(({ start, end }) => whole.subarray(start - run.start, end - run.start))

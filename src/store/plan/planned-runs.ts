@@ -40,7 +40,7 @@ export function* plannedRuns(rows: PlanRows, options: PlannedRunsOptions): Gener
       end = nextEnd
     }
     const parts = gapBytes === 0 ? undefined : partsOf(rows, first, row)
-    yield { source: sourceOf(number), start, end, parts, firstRow: first, endRow: row }
+    yield { source: () => sourceOf(number), start, end, parts, firstRow: first, endRow: row }
   }
 }
 
