@@ -252,7 +252,7 @@ export class PackStore implements GraphStore {
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
     this.#inBackground(() => this.compactor.finishOpenMerges((error) => this.#reportUnlessClosing(error), signal))
     this.#upkeep.start()
-    this.#inBackground(() => this.#upkeep.sweepBlobs())
+    this.#inBackground(() => this.#upkeep.removeCondemned())
   }
 
   #upkeepOf(): StoreUpkeep {

@@ -38,6 +38,7 @@ export class StoreUpkeep {
   readonly #watchLoop: BackgroundLoop
   readonly #watch: PendingWatch
   readonly #sweep: BlobSweep
+  #hasSwept = false
 
   constructor(parts: StoreUpkeepParts) {
     const { environment } = parts
@@ -57,21 +58,29 @@ export class StoreUpkeep {
     await Promise.all([this.#epochLoop.stop(), this.#watchLoop.stop()])
   }
 
-  async sweepBlobs(): Promise<void> {
-    const { records, closing } = this.#parts
-    await this.#sweep.removeCondemned(closing)
-    if (await this.#sweep.condemnUnnamed(closing)) await markLeftIds(records, closing)
+  /** Removes the blobs whose time has come. */
+  removeCondemned(): Promise<void> {
+    return this.#sweep.removeCondemned(this.#parts.closing)
   }
 
-  /** Advances the store's own time, and ends merges that were cut off. The server that advances the time also sweeps. */
+  /**
+   * Advances the store's own time, and ends merges that were cut off. The server that advances the time also sweeps. A
+   * server's first look sweeps too, not its start: the sweep lists the whole storage, beside the first requests.
+   */
   async #lookAtEpoch(): Promise<void> {
     const { epochs, compactor, closing, sweepRemoved, onError } = this.#parts
     const isAdvanced = await epochs.advanceWhenDue().catch(onError)
     await compactor.finishOpenMerges(onError, closing).catch(onError)
-    if (isAdvanced !== true) return
     // A removal whose answer was lost, or whose server died, has left this to others.
-    sweepRemoved()
-    await this.sweepBlobs().catch(onError)
+    if (isAdvanced === true) sweepRemoved()
+    if (isAdvanced === true || !this.#hasSwept) await this.#sweepBlobs().catch(onError)
+  }
+
+  async #sweepBlobs(): Promise<void> {
+    const { records, closing } = this.#parts
+    this.#hasSwept = true
+    await this.removeCondemned()
+    if (await this.#sweep.condemnUnnamed(closing)) await markLeftIds(records, closing)
   }
 
   /** Applies what servers that are gone have committed; one server bounds the plans of all. */

@@ -18,7 +18,7 @@ const FOUND_SOON: readonly string[] = [
   'an upload that fails keeps what it reserved',
   'the checksum of tables begins anew at an empty part',
 ]
-const SEEDS = 200
+const SEEDS = 300
 
 const folder = mkdtempSync(join(process.cwd(), '.compiled', 'mutants-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -14,6 +14,7 @@ import { assertSound, download, heldCount, type Made, measureStorage, never, ope
 import { GRACE_EPOCHS, HOUR_MS, sweeperOver } from './sweeping.ts'
 import { TimeByHand } from './time.ts'
 
+const MINUTE_MS = 60_000
 const PACK: readonly Made[] = randomGraph(seeded(3), { objects: 300, paddingBytes: 1_200 })
 const ORPHANS = ['0'.repeat(32), `plan-${'1'.repeat(32)}`].map((file) => `${projectFolder('demo')}/${file}`)
 
@@ -204,5 +205,26 @@ test('a running server sweeps with each epoch that it begins, without a restart'
     await passEpoch()
     return (await measureStorage(backend)).blobs.length === named.length
   }, 'the server removes what it marked')
+  await store.close()
+})
+
+test('a server lists the storage a minute after its start, not beside the first requests', async () => {
+  const { backend } = await withOrphans()
+  const time = new TimeByHand()
+  let listings = 0
+  const watched = hooked(backend, (_method, _key, call) => call())
+  const list: StorageBackend['blobs']['list'] = (prefix, options) => {
+    listings++
+    return backend.blobs.list(prefix, options)
+  }
+  const counted = { ...watched, blobs: { ...watched.blobs, list } }
+  const { store } = await openStore(counted, { environment: time.environment })
+  await download(store, 'demo', ROOT)
+  await store.idle()
+  assert.equal(listings, 0)
+  await eventually(() => {
+    time.pass(MINUTE_MS)
+    return listings === 1
+  }, 'the server sweeps')
   await store.close()
 })
