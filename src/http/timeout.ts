@@ -1,23 +1,28 @@
+/** A pause of the process or of its machine takes up one part of a timeout at most. */
+const PARTS = 4
+
 /**
  * Calls `late` when the time has passed and the event loop has then looked once more for input: a process that was held
- * up itself must not blame its clients.
+ * up itself must not blame its clients. If the whole machine was held up, what clients sent meanwhile is not there yet.
+ * So the time passes in parts, each with a timer that begins when the one before has ended.
  */
 export class Timeout {
-  readonly #timeoutMs: number
+  readonly #partMs: number
   readonly #late: () => void
+  #partsLeft = 0
   #timer: NodeJS.Timeout | undefined
   #lastLook: NodeJS.Immediate | undefined
 
   constructor(timeoutMs: number, late: () => void) {
-    this.#timeoutMs = timeoutMs
+    this.#partMs = timeoutMs / PARTS
     this.#late = late
   }
 
   /** The time begins, or begins again. */
   start(): void {
     clearImmediate(this.#lastLook)
-    if (this.#timer === undefined)
-      this.#timer = setTimeout(() => (this.#lastLook = setImmediate(this.#late)), this.#timeoutMs)
+    this.#partsLeft = PARTS
+    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#endPart(), this.#partMs)
     else this.#timer.refresh()
   }
 
@@ -25,6 +30,12 @@ export class Timeout {
     clearTimeout(this.#timer)
     this.#timer = undefined
     clearImmediate(this.#lastLook)
+  }
+
+  #endPart(): void {
+    this.#partsLeft--
+    if (this.#partsLeft > 0) this.#timer?.refresh()
+    else this.#lastLook = setImmediate(this.#late)
   }
 }
 
