@@ -64,8 +64,8 @@ export class StoreUpkeep {
   }
 
   /**
-   * Advances the store's own time, and ends merges that were cut off. The server that advances the time also sweeps. A
-   * server's first look sweeps too, not its start: the sweep lists the whole storage, beside the first requests.
+   * Advances the store's own time, and ends merges that were cut off. The server that advances the time also sweeps. So
+   * does a server's first look. Its start does not: the sweep lists the whole storage, and would delay first requests.
    */
   async #lookAtEpoch(): Promise<void> {
     const { epochs, compactor, closing, sweepRemoved, onError } = this.#parts
