@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { BufferPool } from '../../src/memory/buffer-pool.ts'
@@ -105,4 +106,80 @@ test('a walk through many objects reads tables past the cache, except those that
     /of the user/,
   )
   assert.deepEqual(calls.slice(-2), ['lent 4', 'given back'])
+})
+
+/** Tables that come when they are told to; which packs were asked for, and which were given back. */
+function slowTables(): {
+  source: ConstructorParameters<typeof LentTables>[0]
+  asked: number[]
+  back: number[]
+  come: (sequence: number) => void
+} {
+  const asked: number[] = []
+  const back: number[] = []
+  const waiting = new Map<number, () => void>()
+  const lend = (pack: Pick<Pack, 'sequence'>): ReturnType<PackCatalog['borrowTables']> =>
+    new Promise((resolve) => {
+      asked.push(pack.sequence)
+      const borrowed = { tables: { objects: pack.sequence } as never, giveBack: () => back.push(pack.sequence) }
+      waiting.set(pack.sequence, () => resolve(borrowed))
+    })
+  const come = (sequence: number): void => waiting.get(sequence)?.()
+  return { source: { sharedTables: lend, borrowTables: lend }, asked, back, come }
+}
+
+function items(count: number, objects: number): { pack: Pack }[] {
+  return Array.from({ length: count }, (_, i) => ({
+    pack: { sequence: i + 1, record: { packId: String(i), objects } } as Pack,
+  }))
+}
+
+test('the tables of the next packs are read while those of one are in use, a few at a time, and used in order', async () => {
+  const { source, asked, back, come } = slowTables()
+  const used: number[] = []
+  let release: () => void = () => undefined
+  const over = new LentTables(source).lendEach(items(4, 100_000), async (_, { objects }) => {
+    used.push(objects)
+    await new Promise<void>((resolve) => (release = resolve))
+  })
+  await setImmediate()
+  assert.deepEqual(asked, [1, 2])
+  come(2)
+  come(1)
+  await setImmediate()
+  assert.deepEqual([used, asked, back], [[1], [1, 2], []])
+  release()
+  await setImmediate()
+  assert.deepEqual([used, asked, back], [[1, 2], [1, 2, 3], [1]])
+  come(3)
+  for (let left = 0; left < 3; left++) {
+    release()
+    await setImmediate()
+    come(4)
+    await setImmediate()
+  }
+  await over
+  assert.deepEqual(
+    [used, asked, back],
+    [
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+      [1, 2, 3, 4],
+    ],
+  )
+})
+
+test('tables that were read ahead are given back when their use fails, also those that come later', async () => {
+  const { source, asked, back, come } = slowTables()
+  const over = new LentTables(source).lendEach(items(3, 10), () => Promise.reject(new Error('of the user')))
+  const failed = assert.rejects(over, /of the user/)
+  await setImmediate()
+  assert.deepEqual(asked, [1, 2, 3])
+  come(2)
+  come(1)
+  await failed
+  assert.deepEqual([...back].sort((a, b) => a - b), [1, 2])
+  come(3)
+  await setImmediate()
+  assert.deepEqual([...back].sort((a, b) => a - b), [1, 2, 3])
 })

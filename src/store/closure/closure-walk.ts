@@ -8,12 +8,12 @@ import { SOUGHT_AT_ONCE } from './location-index.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
-import { onlyIfDamaged } from '../records/pack-catalog.ts'
+import { onlyIfDamaged, type Pack } from '../records/pack-catalog.ts'
 import { neededBytes, UnresolvedIds } from './unresolved-ids.ts'
 import { areMostlySure, UnsureIds } from './unsure-ids.ts'
 import { type Place, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
-import { loadedAtOnce, LentTables } from './lent-tables.ts'
+import { LentTables, packsOf } from './lent-tables.ts'
 
 /** Steps between two looks at the clock: one group of ids. The first touch of fresh memory costs far more than a look. */
 const SLICE_CHECK_STEPS = SOUGHT_AT_ONCE
@@ -90,7 +90,7 @@ export class ClosureWalk {
     for (;;) {
       // In rounds: what all packs of a round reach in another one is looked into there at once.
       for (let round = this.#queue.splice(0); round.length > 0; round = this.#queue.splice(0))
-        for (const walked of round) await this.#tables.lend(walked.pack, (tables) => this.#expand(walked, tables))
+        await this.#tables.lendEach(round, (walked, tables) => this.#expand(walked, tables))
       if (this.#unresolved.ids.size === 0) break
       await this.#resolve()
     }
@@ -311,27 +311,27 @@ export class ClosureWalk {
 
   async #loadFresh(fresh: readonly number[]): Promise<void> {
     await this.#places.index.reserve(fresh.length, this.#yielder)
-    for await (const group of loadedAtOnce(this.#parts.catalog, this.#project, fresh)) {
-      await Promise.all(group.map((sequence) => this.#load(sequence)))
+    await this.#tables.lendEach(packsOf(this.#parts.catalog, this.#project, fresh), async ({ pack }, tables) => {
+      await this.#add(pack, tables)
       await this.#breathe()
-    }
+    })
   }
 
   async #load(sequence: number): Promise<WalkedPack> {
     const known = this.#walkedBySequence.get(sequence)
     if (known !== undefined) return known
     const pack = await this.#parts.catalog.pack(this.#project, sequence)
-    return this.#tables.lend(pack, async ({ objects, ids }) => {
-      const raced = this.#walkedBySequence.get(sequence)
-      if (raced !== undefined) return raced
-      this.#packsBytes += Math.ceil(objects / 8)
-      const walked = walkedPack(pack, objects)
-      this.#walked.push(walked)
-      this.#walkedBySequence.set(sequence, walked)
-      const { owned } = pack.record
-      if (owned !== undefined) walked.isIndexed = await this.#places.index.add(walked, ids, owned, this.#yielder)
-      return walked
-    })
+    return this.#tables.lend(pack, (tables) => this.#add(pack, tables))
+  }
+
+  async #add(pack: Pack, { objects, ids }: PackTables): Promise<WalkedPack> {
+    this.#packsBytes += Math.ceil(objects / 8)
+    const walked = walkedPack(pack, objects)
+    this.#walked.push(walked)
+    this.#walkedBySequence.set(pack.sequence, walked)
+    const { owned } = pack.record
+    if (owned !== undefined) walked.isIndexed = await this.#places.index.add(walked, ids, owned, this.#yielder)
+    return walked
   }
 
   /** Leases the memory of the walk, and so many bytes besides. */

@@ -1,15 +1,20 @@
+import { readAhead } from '../bytes/read-ahead.ts'
 import type { PackTables } from '../pack/pack-format.ts'
 import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
-import type { BorrowedTables } from '../records/table-cache.ts'
 import type { ProjectView } from '../records/project-view.ts'
+import type { BorrowedTables } from '../records/table-cache.ts'
 
 /** Whoever goes through more objects reads tables that no cache can keep. */
 const KEPT_OBJECTS_MAX = 131_072
 /** Tables that are read more often than this are left in the cache: the graph leads to and fro between some packs. */
 const READS_MAX = 4
-/** Tables that are loaded at once are those of so many packs, and of so many objects unless it is one pack. */
 const PACKS_AT_ONCE = 8
-const OBJECTS_AT_ONCE = 262_144
+/** Tables of so many packs are in memory at a time, and of so many objects unless it is one pack. */
+const AHEAD_BOUNDS = {
+  count: PACKS_AT_ONCE,
+  bytes: 262_144,
+  bytesOf: ({ pack }: { readonly pack: Pack }): number => pack.record.objects,
+}
 
 type TableSource = Pick<PackCatalog, 'sharedTables' | 'borrowTables'>
 
@@ -42,6 +47,31 @@ export class LentTables {
     }
   }
 
+  /** Lends the tables of one after the other, and reads those of the next ones meanwhile. */
+  async lendEach<T extends { readonly pack: Pack }>(
+    items: AsyncIterable<T> | Iterable<T>,
+    use: (item: T, tables: PackTables) => Promise<void>,
+  ): Promise<void> {
+    const waiting = new Set<() => void>()
+    let isOver = false
+    const borrowed = readAhead(items, AHEAD_BOUNDS, async (item) => {
+      const { tables, giveBack } = await this.borrow(item.pack)
+      if (isOver) giveBack()
+      else waiting.add(giveBack)
+      return { item, tables, giveBack }
+    })
+    try {
+      for await (const { item, tables, giveBack } of borrowed) {
+        await use(item, tables)
+        waiting.delete(giveBack)
+        giveBack()
+      }
+    } finally {
+      isOver = true
+      for (const giveBack of waiting) giveBack()
+    }
+  }
+
   /** Lends the tables until they are given back: after that there must be no view of them. */
   async borrow(pack: Pack): Promise<BorrowedTables> {
     const { packId, objects, packBytes, tablesStart } = pack.record
@@ -54,26 +84,15 @@ export class LentTables {
   }
 }
 
-/** Groups of packs whose tables may be in memory at once. */
-export async function* loadedAtOnce(
+/** The packs with these numbers, for `lendEach`. */
+export async function* packsOf(
   catalog: PackCatalog,
   project: ProjectView,
   sequences: readonly number[],
-): AsyncGenerator<readonly number[]> {
+): AsyncGenerator<{ readonly pack: Pack }> {
   for (let first = 0; first < sequences.length; first += PACKS_AT_ONCE) {
     const some = sequences.slice(first, first + PACKS_AT_ONCE)
     const packs = await Promise.all(some.map((sequence) => catalog.pack(project, sequence)))
-    let group: number[] = []
-    let objects = 0
-    for (const { sequence, record } of packs) {
-      if (group.length > 0 && objects + record.objects > OBJECTS_AT_ONCE) {
-        yield group
-        group = []
-        objects = 0
-      }
-      group.push(sequence)
-      objects += record.objects
-    }
-    yield group
+    for (const pack of packs) yield { pack }
   }
 }
