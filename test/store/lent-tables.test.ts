@@ -178,8 +178,14 @@ test('tables that were read ahead are given back when their use fails, also thos
   come(2)
   come(1)
   await failed
-  assert.deepEqual([...back].sort((a, b) => a - b), [1, 2])
+  assert.deepEqual(
+    [...back].sort((a, b) => a - b),
+    [1, 2],
+  )
   come(3)
   await setImmediate()
-  assert.deepEqual([...back].sort((a, b) => a - b), [1, 2, 3])
+  assert.deepEqual(
+    [...back].sort((a, b) => a - b),
+    [1, 2, 3],
+  )
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
@@ -11,6 +12,7 @@ import {
   decodeTrailer,
   divideTables,
   encodeHeader,
+  encodeSections,
   encodeTables,
   type PackTables,
   tableEntry,
@@ -52,6 +54,12 @@ const FEW: readonly Made[] = [
   { id: 'b'.repeat(512), name: 'ünïcödé' },
   { id: 'b' },
 ]
+
+/** The tables with their ids unpacked. */
+function plain(tables: PackTables): PackTables {
+  const { ends, bytes } = tables.ids
+  return { ...tables, ids: { ends, bytes } }
+}
 
 /** Sections and trailer in one buffer. */
 function encoded(tables: PackTables, sectionsStart: number): Uint8Array {
@@ -168,7 +176,7 @@ test('compressed tables are the same, smaller, and refused when they are damaged
   }))
   const tables = await tablesOf(objects)
   const plain = encoded(tables, 4_096)
-  const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw)))
+  const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw), REAL_ENVIRONMENT))
   pool.close()
   assert.ok(bytes.length < plain.length / 2)
   assert.deepEqual(await decodeTables(bytes, REAL_ENVIRONMENT), tables)
@@ -185,7 +193,7 @@ test('compressed tables are the same, smaller, and refused when they are damaged
 test('compressed tables are inflated into memory that is lent', async (t) => {
   const pool = new DeflatePool({ level: 6, concurrency: 1 })
   const tables = await tablesOf(Array.from({ length: 2_000 }, (_, i): Made => ({ id: `object-${i}` })))
-  const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw)))
+  const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw), REAL_ENVIRONMENT))
   pool.close()
   const lent = countLent(t)
   const buffers = new BufferPool(1_000_000)
@@ -197,6 +205,58 @@ test('compressed tables are inflated into memory that is lent', async (t) => {
     assert.equal(lent.outBytes, 0)
   }
   assert.ok(buffers.idleBytes > 0 && buffers.idleBytes < lent.bytes, 'the same memory both times')
+})
+
+test('ids of 32 hex digits are packed in compressed tables, and come back as they were, in memory that is lent', async (t) => {
+  const pool = new DeflatePool({ level: 6, concurrency: 1 })
+  t.after(() => pool.close())
+  const deflated = async (ids: readonly string[]): Promise<{ tables: PackTables; bytes: Buffer }> => {
+    const objects = ids.map((id, i): Made => ({ id, next: { referencedId: ids[(i + 1) % ids.length] } }))
+    const tables = await tablesOf(objects)
+    return {
+      tables,
+      bytes: Buffer.concat(await deflateTables(tables, 0, (raw) => pool.deflate(raw), REAL_ENVIRONMENT)),
+    }
+  }
+  const hexIds = (count: number): string[] =>
+    Array.from({ length: count }, (_, i) => createHash('md5').update(String(i)).digest('hex'))
+  for (const count of [1, 2, 3, 5, 1_000]) {
+    const { tables, bytes } = await deflated(hexIds(count))
+    assert.equal(decodeTrailer(bytes.subarray(-TRAILER_BYTES)).features, 3, `${count} ids`)
+    assert.deepEqual(plain(await decodeTables(bytes, REAL_ENVIRONMENT)), tables, `${count} ids`)
+    const lent = countLent(t)
+    const decoded = await decodeTablesInto(new BufferPool(1_000_000), bytes, REAL_ENVIRONMENT)
+    assert.equal(decoded.tables.ids.packed?.length, 16 * count)
+    assert.deepEqual(plain(decoded.tables), tables)
+    assert.equal(decoded.tables.ids.packed, undefined)
+    assert.ok(count < 1_000 || lent.outBytes === decoded.memory.length)
+  }
+  const others = ['f'.repeat(31), 'F'.repeat(32), 'g'.repeat(32)]
+  for (const other of others) {
+    const { tables, bytes } = await deflated([...hexIds(3), other])
+    assert.equal(decodeTrailer(bytes.subarray(-TRAILER_BYTES)).features, 1, other)
+    assert.deepEqual(await decodeTables(bytes, REAL_ENVIRONMENT), tables, other)
+  }
+})
+
+test('damaged tables with packed ids are refused, and so are those with no room for the ids', async () => {
+  const pool = new DeflatePool({ level: 6, concurrency: 1 })
+  const tables = await tablesOf(Array.from({ length: 200 }, (_, i): Made => ({ id: i.toString(16).padStart(32, '0') })))
+  const bytes = Buffer.concat(await deflateTables(tables, 0, (raw) => pool.deflate(raw), REAL_ENVIRONMENT))
+  pool.close()
+  for (let at = 0; at < bytes.length; at++) {
+    const read = await decodeTables(flipped(bytes, at, at % 8), REAL_ENVIRONMENT).catch((error: unknown) => error)
+    if (read instanceof Error) assert.ok(read instanceof StowageError && read.code === 'corrupt_data', `byte ${at}`)
+    else assert.deepEqual(plain(read as PackTables), tables, `byte ${at}`)
+  }
+  const sections = Buffer.concat(encodeSections(tables, Buffer.alloc(200 * 16)))
+  const features = 3
+  const { blocks, objects } = tables
+  assertCorrupt(() => decodeSections(sections, { blocks, objects, features }), 'no room')
+  const room = Buffer.concat([sections, Buffer.alloc(200 * 20)])
+  assert.equal(decodeSections(room, { blocks, objects, features }).ids.bytes.length, 200 * 32)
+  const other = Buffer.concat([...encodeSections(tables, Buffer.alloc(199 * 16)), Buffer.alloc(200 * 20)])
+  assertCorrupt(() => decodeSections(other, { blocks, objects, features }), 'too few')
 })
 
 test('versions and features of later releases are refused by name', async () => {
@@ -221,5 +281,5 @@ test('versions and features of later releases are refused by name', async () => 
   }
   assert.doesNotThrow(() => decodeTrailer(changedTrailer(() => undefined)))
   assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt16LE(3, 52))), /version 3/)
-  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt32LE(2, 54))), /features 0x2/)
+  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt32LE(4, 54))), /features 0x4/)
 })

@@ -120,30 +120,40 @@ export class LocationIndex<P> {
   async #add(pack: P, ids: ByteTable, owned: Bitmap, yielder: Yielder): Promise<boolean> {
     const idsBytesMax = PackedIds.memoryBytesMax(ids)
     if (this.#isDropped || !this.#memory.tryHold(idsBytesMax)) return false
-    if (!(await this.#reserve(ids.ends.length, yielder))) {
+    if (!(await this.#reserve(PackedIds.countOf(ids), yielder))) {
       this.#memory.free(idsBytesMax)
       return false
     }
+    // Digits that are there already need not be made anew for each hash.
+    const text = ids.packed === undefined ? ids : undefined
     const packed = await PackedIds.of(ids, yielder)
     this.#memory.free(idsBytesMax - packed.memoryBytes)
     if (this.#isDropped) return false
     const firstNumber = this.#objects
     this.#packs.push({ pack, firstNumber, ids: packed, owned })
     this.#objects += packed.count
-    const { ends } = ids
-    for (let ordinal = 0, start = 0; ordinal < ends.length && !this.#isDropped;) {
-      const end = Math.min(ends.length, ordinal + SOUGHT_AT_ONCE)
-      for (let i = ordinal; i < end; start = ends[i++])
-        this.#added[i - ordinal] = hashBytes(ids.bytes, start, ends[i], this.#key)
-      this.touch(this.#added, 0, end - ordinal)
-      for (let i = 0; ordinal < end; i++, ordinal++) {
+    for (let first = 0; first < packed.count && !this.#isDropped; first += SOUGHT_AT_ONCE) {
+      const end = Math.min(packed.count, first + SOUGHT_AT_ONCE)
+      if (text === undefined) this.#hashPacked(packed, first, end)
+      else this.#hashText(text, first, end)
+      this.touch(this.#added, 0, end - first)
+      for (let ordinal = first; ordinal < end; ordinal++) {
         if (!owned.has(ordinal)) continue
-        this.#slots.put(this.#added[i], firstNumber + ordinal)
+        this.#slots.put(this.#added[ordinal - first], firstNumber + ordinal)
         this.#used++
       }
       await yielder.due()
     }
     return !this.#isDropped
+  }
+
+  #hashText({ ends, bytes }: ByteTable, first: number, end: number): void {
+    for (let i = first, start = first === 0 ? 0 : ends[first - 1]; i < end; start = ends[i++])
+      this.#added[i - first] = hashBytes(bytes, start, ends[i], this.#key)
+  }
+
+  #hashPacked(ids: PackedIds, first: number, end: number): void {
+    for (let i = first; i < end; i++) this.#added[i - first] = ids.hashAt(i, this.#key)
   }
 
   /** Whether there is room for so many objects more. */
@@ -182,7 +192,7 @@ export class LocationIndex<P> {
     for (let ordinal = 0; ordinal < ids.count && !this.#isDropped;) {
       const first = ordinal
       const end = Math.min(ids.count, first + SOUGHT_AT_ONCE)
-      for (let i = first; i < end; i++) hashes[i - first] = ids.hashAt(i, this.#key)
+      this.#hashPacked(ids, first, end)
       to.touch(hashes, 0, end - first)
       for (; ordinal < end; ordinal++) if (owned.has(ordinal)) to.put(hashes[ordinal - first], firstNumber + ordinal)
       await yielder.due()

@@ -1,12 +1,12 @@
 import type { Yielder } from '../../async/yielder.ts'
 import type { HashKey } from '../../environment.ts'
-import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES, packHexId, unpackHexId } from '../../object/hex-id.ts'
+import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES, unpackHexId } from '../../object/hex-id.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
+import { packedIds } from '../pack/packed-ids.ts'
 
-/** Bytes that are packed or copied between two looks at the clock. */
+/** Bytes that are copied between two looks at the clock. */
 const STRETCH_BYTES = 65_536
-const STRETCH_IDS = STRETCH_BYTES / HEX_ID_BYTES
 
 /** The id that is hashed, as text. */
 const unpacked: Uint8Array = new Uint8Array(HEX_ID_BYTES)
@@ -25,15 +25,18 @@ export class PackedIds {
   }
 
   static async of(ids: ByteTable, yielder: Yielder): Promise<PackedIds> {
-    const packed = await packedHex(ids, yielder)
-    return packed === undefined
-      ? new PackedIds(ids.ends.length, await copied(ids.bytes, yielder), Uint32Array.from(ids.ends))
-      : new PackedIds(ids.ends.length, packed, undefined)
+    const packed = ids.packed === undefined ? await packedIds(ids, yielder) : new Uint8Array(ids.packed)
+    if (packed !== undefined) return new PackedIds(packed.length / PACKED_ID_BYTES, packed, undefined)
+    return new PackedIds(ids.ends.length, await copied(ids.bytes, yielder), Uint32Array.from(ids.ends))
   }
 
   /** The most that a copy of these can hold. */
-  static memoryBytesMax({ ends, bytes }: ByteTable): number {
-    return bytes.length + ends.byteLength
+  static memoryBytesMax(ids: ByteTable): number {
+    return ids.packed?.length ?? ids.bytes.length + ids.ends.byteLength
+  }
+
+  static countOf(ids: ByteTable): number {
+    return ids.packed === undefined ? ids.ends.length : ids.packed.length / PACKED_ID_BYTES
   }
 
   get memoryBytes(): number {
@@ -67,17 +70,6 @@ export class PackedIds {
     }
     return true
   }
-}
-
-async function packedHex({ ends, bytes }: ByteTable, yielder: Yielder): Promise<Uint8Array | undefined> {
-  if (bytes.length !== ends.length * HEX_ID_BYTES) return undefined
-  for (let i = 0; i < ends.length; i++) if (ends[i] !== (i + 1) * HEX_ID_BYTES) return undefined
-  const packed = new Uint8Array(ends.length * PACKED_ID_BYTES)
-  for (let i = 0; i < ends.length; i++) {
-    if (!packHexId(bytes, i * HEX_ID_BYTES, packed, i * PACKED_ID_BYTES)) return undefined
-    if (i % STRETCH_IDS === STRETCH_IDS - 1) await yielder.due()
-  }
-  return packed
 }
 
 async function copied(bytes: Uint8Array, yielder: Yielder): Promise<Uint8Array> {

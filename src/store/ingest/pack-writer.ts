@@ -49,6 +49,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   readonly #tablesMemory: MemoryPart
   readonly #builder: PackBuilder
   readonly #deflatesTables: boolean
+  readonly #environment: Environment
   readonly #inFlight: BlockInFlight[] = []
   #packBytes = 0
   #finished: { readonly tables: PackTables; readonly tablesStart: number } | undefined
@@ -58,6 +59,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     this.#builder = new PackBuilder(parts.environment, parts.memory.bufferPool)
     this.#deflate = parts.deflate
     this.#deflatesTables = parts.deflatesTables === true
+    this.#environment = parts.environment
     this.#admission = parts.admission
     this.#quota = parts.quota
     this.#bufferPool = parts.memory.bufferPool
@@ -108,7 +110,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     await this.#tablesMemory.set(this.#memoryBytes + (this.#deflatesTables ? 3 : 1) * finishedBytes)
     const deflate = (raw: Uint8Array): Promise<Uint8Array> => this.#deflate.deflate(raw)
     const encoded = this.#deflatesTables
-      ? await deflateTables(tables, tablesStart, deflate)
+      ? await deflateTables(tables, tablesStart, deflate, this.#environment)
       : encodeTables(tables, tablesStart)
     this.#finished = { tables, tablesStart }
     for (const chunk of encoded) yield this.#counted(chunk)

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
+import { StoredIds, UNPACKED_MORE_BYTES } from './packed-ids.ts'
 
 /**
  * The pack: what one upload stores, in the order
@@ -15,8 +17,13 @@ import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 export const FORMAT_VERSION = 2
 /** The sections are compressed, as one DEFLATE fragment. */
 export const DEFLATED_SECTIONS = 1
+/**
+ * The ids of compressed sections are packed, 16 bytes for 32 hex digits, without their ends, and their section is the
+ * last one.
+ */
+export const PACKED_IDS = 2
 /** Bits that a reader must know to read a pack; a pack that sets another is refused. */
-const KNOWN_FEATURES = DEFLATED_SECTIONS
+const KNOWN_FEATURES = DEFLATED_SECTIONS | PACKED_IDS
 const HEADER_MAGIC = Buffer.from('STOWPACK', 'latin1')
 const TRAILER_MAGIC = Buffer.from('STOWTAIL', 'latin1')
 const SECTION_HEADER_BYTES = 16
@@ -91,6 +98,8 @@ const DIRECTORY_COLUMNS = [
 export interface ByteTable {
   readonly ends: Uint32Array
   readonly bytes: Uint8Array
+  /** The same ids in 16 bytes each, if they are stored like that and nobody has read the others yet. */
+  readonly packed?: Uint8Array | undefined
 }
 
 /**
@@ -119,12 +128,13 @@ export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Ar
   return withTrailer(tables, encodeSections(tables), { sectionsStart, features: 0, inflatedBytes: 0 })
 }
 
-export function encodeSections(tables: PackTables): Uint8Array[] {
+/** With packed ids, their section is the last one. */
+export function encodeSections(tables: PackTables, packedIds?: Uint8Array): Uint8Array[] {
   const { directory } = tables
   const parts: Record<SectionName, readonly (Uint8Array | Uint32Array)[]> = {
     directory: DIRECTORY_COLUMNS.map((column) => directory[column]),
     lines: [tables.lineBytes, tables.textCrc32],
-    ids: [tables.ids.ends, tables.ids.bytes],
+    ids: packedIds === undefined ? [tables.ids.ends, tables.ids.bytes] : [packedIds],
     references: [tables.references.ends, tables.references.targets],
     claims: [tables.claims.ends, tables.claims.targets],
     externals: [tables.externals.ends, tables.externals.bytes],
@@ -137,7 +147,13 @@ export function encodeSections(tables: PackTables): Uint8Array[] {
     claims: tables.objects,
     externals: tables.externals.ends.length,
   }
-  return SECTIONS.flatMap((name, kind) => encodeSection(kind, counts[name], parts[name]))
+  return sectionNames(packedIds !== undefined).flatMap((name) =>
+    encodeSection(SECTIONS.indexOf(name), counts[name], parts[name]),
+  )
+}
+
+function sectionNames(hasPackedIds: boolean): readonly SectionName[] {
+  return hasPackedIds ? [...SECTIONS.filter((name) => name !== 'ids'), 'ids'] : SECTIONS
 }
 
 /** The sections as they are stored, and the trailer behind them. */
@@ -210,11 +226,17 @@ export function divideTables(bytes: Uint8Array): { readonly sections: Uint8Array
 }
 
 /**
- * Reads sections that are not compressed. The tables are views of `bytes` where its alignment allows. Throws
- * `corrupt_data`.
+ * Reads sections that are not compressed. The tables are views of `bytes` where its alignment allows. Packed ids are
+ * unpacked there, so `bytes` must be longer than the sections by `UNPACKED_MORE_BYTES` for each, and are read once.
+ * Throws `corrupt_data`.
  */
-export function decodeSections(bytes: Uint8Array, trailer: Pick<PackTrailer, 'blocks' | 'objects'>): PackTables {
-  const sections = readSections(bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes))
+export function decodeSections(
+  bytes: Uint8Array,
+  trailer: Pick<PackTrailer, 'blocks' | 'objects' | 'features'>,
+): PackTables {
+  const hasPackedIds = (trailer.features & PACKED_IDS) !== 0
+  const memory = bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes)
+  const sections = readSections(memory, hasPackedIds)
   const { directory, lines, ids, references, claims, externals } = sections
   const { blocks, objects } = trailer
   if (directory.count !== blocks || lines.count !== objects) throw corrupt('the tables of a pack do not fit together')
@@ -228,7 +250,7 @@ export function decodeSections(bytes: Uint8Array, trailer: Pick<PackTrailer, 'bl
     directory: entries,
     lineBytes: words(lines, 0, objects),
     textCrc32: words(lines, objects, objects),
-    ids: byteTable(ids, objects),
+    ids: hasPackedIds ? packedTable(ids, objects, memory) : byteTable(ids, objects),
     references: rows(references, objects),
     claims: rows(claims, objects),
     externals: byteTable(externals, externals.count),
@@ -241,14 +263,14 @@ interface Section {
   readonly payload: Uint8Array
 }
 
-function readSections(bytes: Uint8Array): Record<SectionName, Section> {
+function readSections(bytes: Uint8Array, hasPackedIds: boolean): Record<SectionName, Section> {
   const sections: Partial<Record<SectionName, Section>> = {}
   let at = 0
-  for (const [kind, name] of SECTIONS.entries()) {
+  for (const name of sectionNames(hasPackedIds)) {
     const reader = new ByteReader(bytes.subarray(at, at + SECTION_HEADER_BYTES), `section ${name} of a pack`)
     const [storedKind, length, count, storedCrc] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()]
     const payload = bytes.subarray(at + SECTION_HEADER_BYTES, at + SECTION_HEADER_BYTES + length)
-    if (storedKind !== kind || payload.length !== length)
+    if (storedKind !== SECTIONS.indexOf(name) || payload.length !== length)
       throw corrupt(`section ${name} of a pack is not where it should be`)
     if (crc32(payload) !== storedCrc) throw corrupt(`section ${name} of a pack does not match its CRC-32`)
     sections[name] = { name, count, payload }
@@ -270,6 +292,13 @@ function byteTable(section: Section, count: number): ByteTable {
   if ((count === 0 ? 0 : ends[count - 1]) !== bytes.length)
     throw corrupt(`section ${section.name} of a pack does not end where it should`)
   return { ends, bytes }
+}
+
+function packedTable({ name, payload }: Section, count: number, memory: Uint8Array): ByteTable {
+  const roomBytes = memory.byteOffset + memory.length - payload.byteOffset
+  if (payload.length !== count * PACKED_ID_BYTES || roomBytes < payload.length + count * UNPACKED_MORE_BYTES)
+    throw corrupt(`section ${name} of a pack does not end where it should`)
+  return new StoredIds(payload)
 }
 
 function rows(section: Section, count: number): Rows {

@@ -1,3 +1,4 @@
+import { Yielder } from '../../async/yielder.ts'
 import type { Environment } from '../../environment.ts'
 import { INFLATED_SPARE_BYTES, inflateFragments } from '../../compression/inflate.ts'
 import type { BufferPool } from '../../memory/buffer-pool.ts'
@@ -6,23 +7,28 @@ import {
   DEFLATED_SECTIONS,
   divideTables,
   encodeSections,
+  PACKED_IDS,
   type PackTables,
   withTrailer,
 } from './pack-format.ts'
+import { packedIds, UNPACKED_MORE_BYTES } from './packed-ids.ts'
 
 /**
  * As `encodeTables`, with the sections compressed: for packs that are written once and kept. They take about a third,
- * and reading them for the first time takes longer.
+ * and reading them for the first time takes longer. Ids of 32 hex digits are packed before that: to inflate so many
+ * digits, which hardly compress, would take longer than everything else.
  */
 export async function deflateTables(
   tables: PackTables,
   sectionsStart: number,
   deflate: (raw: Uint8Array) => Promise<Uint8Array>,
+  environment: Environment,
 ): Promise<Uint8Array[]> {
-  const raw = Buffer.concat(encodeSections(tables))
+  const packed = await packedIds(tables.ids, new Yielder(environment))
+  const raw = Buffer.concat(encodeSections(tables, packed))
   return withTrailer(tables, [await deflate(raw)], {
     sectionsStart,
-    features: DEFLATED_SECTIONS,
+    features: packed === undefined ? DEFLATED_SECTIONS : DEFLATED_SECTIONS | PACKED_IDS,
     inflatedBytes: raw.length,
   })
 }
@@ -49,12 +55,16 @@ export async function decodeTablesInto(
     const memory = aligned(sections)
     return { tables: decodeSections(memory, trailer), memory }
   }
-  const into = buffers?.take(trailer.inflatedBytes + INFLATED_SPARE_BYTES)
+  const unpackedBytes = (trailer.features & PACKED_IDS) === 0 ? 0 : trailer.objects * UNPACKED_MORE_BYTES
+  const memoryBytes = trailer.inflatedBytes + Math.max(unpackedBytes, INFLATED_SPARE_BYTES)
+  const memory = buffers?.takeAny(memoryBytes) ?? Buffer.allocUnsafeSlow(memoryBytes)
+  const into = memory.subarray(0, trailer.inflatedBytes + INFLATED_SPARE_BYTES)
   const raw = await inflateFragments(sections, trailer.inflatedBytes, { environment, into })
-  const isInto = into !== undefined && into.buffer === raw.buffer
-  if (into !== undefined && !isInto) buffers?.giveBack(into)
-  const tables = decodeSections(new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength), trailer)
-  return { tables, memory: isInto ? into : raw }
+  if (raw.buffer !== memory.buffer) memory.set(raw)
+  return {
+    tables: decodeSections(new Uint8Array(memory.buffer, memory.byteOffset, memory.byteLength), trailer),
+    memory,
+  }
 }
 
 /** Tables are words of 4 bytes, which may lie anywhere in a record. */
