@@ -12,7 +12,7 @@ import { behindPort, jsonUpload, openService } from './served.ts'
 const OBJECTS = 1_200
 const TEXT_BYTES = 3_000
 const DOWNLOADS = 8
-const ROUNDS = 3
+const ROUNDS = 2
 const LINES = { headers: { Accept: 'text/plain', 'Accept-Encoding': 'gzip' } }
 const LARGE_BYTES_MIN = 100_000
 

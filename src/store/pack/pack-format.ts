@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import { PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
-import { StoredIds, UNPACKED_MORE_BYTES } from './packed-ids.ts'
+import { StoredIds } from './packed-ids.ts'
 
 /**
  * The pack: what one upload stores, in the order
@@ -17,10 +18,7 @@ import { StoredIds, UNPACKED_MORE_BYTES } from './packed-ids.ts'
 export const FORMAT_VERSION = 2
 /** The sections are compressed, as one DEFLATE fragment. */
 export const DEFLATED_SECTIONS = 1
-/**
- * The ids of compressed sections are packed, 16 bytes for 32 hex digits, without their ends, and their section is the
- * last one.
- */
+/** The ids are packed, 16 bytes for 32 hex digits, without their ends. */
 export const PACKED_IDS = 2
 /** Bits that a reader must know to read a pack; a pack that sets another is refused. */
 const KNOWN_FEATURES = DEFLATED_SECTIONS | PACKED_IDS
@@ -98,7 +96,7 @@ const DIRECTORY_COLUMNS = [
 export interface ByteTable {
   readonly ends: Uint32Array
   readonly bytes: Uint8Array
-  /** The same ids in 16 bytes each, if they are stored like that and nobody has read the others yet. */
+  /** The same ids in 16 bytes each, if they are stored like that. To read the others takes time and memory. */
   readonly packed?: Uint8Array | undefined
 }
 
@@ -128,7 +126,6 @@ export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Ar
   return withTrailer(tables, encodeSections(tables), { sectionsStart, features: 0, inflatedBytes: 0 })
 }
 
-/** With packed ids, their section is the last one. */
 export function encodeSections(tables: PackTables, packedIds?: Uint8Array): Uint8Array[] {
   const { directory } = tables
   const parts: Record<SectionName, readonly (Uint8Array | Uint32Array)[]> = {
@@ -147,13 +144,7 @@ export function encodeSections(tables: PackTables, packedIds?: Uint8Array): Uint
     claims: tables.objects,
     externals: tables.externals.ends.length,
   }
-  return sectionNames(packedIds !== undefined).flatMap((name) =>
-    encodeSection(SECTIONS.indexOf(name), counts[name], parts[name]),
-  )
-}
-
-function sectionNames(hasPackedIds: boolean): readonly SectionName[] {
-  return hasPackedIds ? [...SECTIONS.filter((name) => name !== 'ids'), 'ids'] : SECTIONS
+  return SECTIONS.flatMap((name, kind) => encodeSection(kind, counts[name], parts[name]))
 }
 
 /** The sections as they are stored, and the trailer behind them. */
@@ -226,17 +217,15 @@ export function divideTables(bytes: Uint8Array): { readonly sections: Uint8Array
 }
 
 /**
- * Reads sections that are not compressed. The tables are views of `bytes` where its alignment allows. Packed ids are
- * unpacked there, so `bytes` must be longer than the sections by `UNPACKED_MORE_BYTES` for each, and are read once.
- * Throws `corrupt_data`.
+ * Reads sections that are not compressed. The tables are views of `bytes` where its alignment allows; ids that are
+ * packed there are unpacked into memory that `buffers` lends. Throws `corrupt_data`.
  */
 export function decodeSections(
   bytes: Uint8Array,
   trailer: Pick<PackTrailer, 'blocks' | 'objects' | 'features'>,
+  buffers?: BufferPool,
 ): PackTables {
-  const hasPackedIds = (trailer.features & PACKED_IDS) !== 0
-  const memory = bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes)
-  const sections = readSections(memory, hasPackedIds)
+  const sections = readSections(bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes))
   const { directory, lines, ids, references, claims, externals } = sections
   const { blocks, objects } = trailer
   if (directory.count !== blocks || lines.count !== objects) throw corrupt('the tables of a pack do not fit together')
@@ -250,7 +239,7 @@ export function decodeSections(
     directory: entries,
     lineBytes: words(lines, 0, objects),
     textCrc32: words(lines, objects, objects),
-    ids: hasPackedIds ? packedTable(ids, objects, memory) : byteTable(ids, objects),
+    ids: (trailer.features & PACKED_IDS) === 0 ? byteTable(ids, objects) : packedTable(ids, objects, buffers),
     references: rows(references, objects),
     claims: rows(claims, objects),
     externals: byteTable(externals, externals.count),
@@ -263,14 +252,14 @@ interface Section {
   readonly payload: Uint8Array
 }
 
-function readSections(bytes: Uint8Array, hasPackedIds: boolean): Record<SectionName, Section> {
+function readSections(bytes: Uint8Array): Record<SectionName, Section> {
   const sections: Partial<Record<SectionName, Section>> = {}
   let at = 0
-  for (const name of sectionNames(hasPackedIds)) {
+  for (const [kind, name] of SECTIONS.entries()) {
     const reader = new ByteReader(bytes.subarray(at, at + SECTION_HEADER_BYTES), `section ${name} of a pack`)
     const [storedKind, length, count, storedCrc] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()]
     const payload = bytes.subarray(at + SECTION_HEADER_BYTES, at + SECTION_HEADER_BYTES + length)
-    if (storedKind !== SECTIONS.indexOf(name) || payload.length !== length)
+    if (storedKind !== kind || payload.length !== length)
       throw corrupt(`section ${name} of a pack is not where it should be`)
     if (crc32(payload) !== storedCrc) throw corrupt(`section ${name} of a pack does not match its CRC-32`)
     sections[name] = { name, count, payload }
@@ -294,11 +283,10 @@ function byteTable(section: Section, count: number): ByteTable {
   return { ends, bytes }
 }
 
-function packedTable({ name, payload }: Section, count: number, memory: Uint8Array): ByteTable {
-  const roomBytes = memory.byteOffset + memory.length - payload.byteOffset
-  if (payload.length !== count * PACKED_ID_BYTES || roomBytes < payload.length + count * UNPACKED_MORE_BYTES)
+function packedTable({ name, payload }: Section, count: number, buffers: BufferPool | undefined): ByteTable {
+  if (payload.length !== count * PACKED_ID_BYTES)
     throw corrupt(`section ${name} of a pack does not end where it should`)
-  return new StoredIds(payload)
+  return new StoredIds(payload, buffers)
 }
 
 function rows(section: Section, count: number): Rows {

@@ -1,10 +1,11 @@
 import type { Yielder } from '../../async/yielder.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
 import { HEX_ID_BYTES, packHexId, PACKED_ID_BYTES } from '../../object/hex-id.ts'
 
 /** Ids that are packed between two looks at the clock. */
 const STRETCH_IDS = 2_048
-/** What 16 packed bytes take more as an entry of a table: their other digits, and their end. */
-export const UNPACKED_MORE_BYTES: number = HEX_ID_BYTES - PACKED_ID_BYTES + Uint32Array.BYTES_PER_ELEMENT
+/** What an id takes as an entry of a table: its digits, and their end. */
+export const UNPACKED_BYTES: number = HEX_ID_BYTES + Uint32Array.BYTES_PER_ELEMENT
 
 /** The two digits of each byte, one behind the other in memory. */
 const DIGIT_PAIRS = new Uint16Array(
@@ -32,20 +33,17 @@ export async function packedIds({ ends, bytes }: IdTable, yielder: Yielder): Pro
 
 /**
  * Ids that are stored in 16 bytes each. Whoever only follows references needs no ids, so they are unpacked when they are
- * first asked for: where they are, from the last one to the first. The packed ones must begin at a multiple of four
- * bytes in their buffer, with `UNPACKED_MORE_BYTES` more behind them for each.
+ * first asked for, into memory of its own that `buffers` lends.
  */
 export class StoredIds implements IdTable {
-  #packed: Uint8Array | undefined
+  readonly packed: Uint8Array
+  readonly #buffers: BufferPool | undefined
+  #memory: Uint8Array | undefined
   #unpacked: IdTable | undefined
 
-  constructor(packed: Uint8Array) {
-    this.#packed = packed
-  }
-
-  /** `undefined` once they are unpacked. */
-  get packed(): Uint8Array | undefined {
-    return this.#packed
+  constructor(packed: Uint8Array, buffers?: BufferPool) {
+    this.packed = packed
+    this.#buffers = buffers
   }
 
   get ends(): Uint32Array {
@@ -56,16 +54,23 @@ export class StoredIds implements IdTable {
     return (this.#unpacked ?? this.#unpack()).bytes
   }
 
+  /** Gives back the memory of the ids: there must be no view of them any more. */
+  giveBack(): void {
+    if (this.#memory !== undefined) this.#buffers?.giveBack(this.#memory)
+    this.#memory = undefined
+  }
+
   #unpack(): IdTable {
-    const { buffer, byteOffset, length } = this.#packed as Uint8Array
-    const packed = new Uint8Array(buffer, byteOffset, length)
-    this.#packed = undefined
-    const ends = new Uint32Array(buffer, byteOffset, length / PACKED_ID_BYTES)
-    const bytes = new Uint8Array(buffer, byteOffset + ends.byteLength, ends.length * HEX_ID_BYTES)
-    const pairs = new Uint16Array(buffer, bytes.byteOffset, length)
-    // A pair is never written over bytes that are still to be read.
-    for (let i = length - 1; i >= 0; i--) pairs[i] = DIGIT_PAIRS[packed[i]]
-    for (let i = 0; i < ends.length; i++) ends[i] = (i + 1) * HEX_ID_BYTES
+    const { packed } = this
+    const count = packed.length / PACKED_ID_BYTES
+    const memoryBytes = count * UNPACKED_BYTES
+    const { buffer, byteOffset } = (this.#memory =
+      this.#buffers?.takeAny(memoryBytes) ?? Buffer.allocUnsafeSlow(memoryBytes))
+    const ends = new Uint32Array(buffer, byteOffset, count)
+    for (let i = 0; i < count; i++) ends[i] = (i + 1) * HEX_ID_BYTES
+    const bytes = new Uint8Array(buffer, byteOffset + ends.byteLength, count * HEX_ID_BYTES)
+    const pairs = new Uint16Array(buffer, bytes.byteOffset, packed.length)
+    for (let i = 0; i < packed.length; i++) pairs[i] = DIGIT_PAIRS[packed[i]]
     this.#unpacked = { ends, bytes }
     return this.#unpacked
   }

@@ -11,7 +11,7 @@ import {
   type PackTables,
   withTrailer,
 } from './pack-format.ts'
-import { packedIds, UNPACKED_MORE_BYTES } from './packed-ids.ts'
+import { packedIds, StoredIds, UNPACKED_BYTES } from './packed-ids.ts'
 
 /**
  * As `encodeTables`, with the sections compressed: for packs that are written once and kept. They take about a third,
@@ -53,18 +53,26 @@ export async function decodeTablesInto(
   const { sections, trailer } = divideTables(bytes)
   if ((trailer.features & DEFLATED_SECTIONS) === 0) {
     const memory = aligned(sections)
-    return { tables: decodeSections(memory, trailer), memory }
+    return { tables: decodeSections(memory, trailer, buffers), memory }
   }
-  const unpackedBytes = (trailer.features & PACKED_IDS) === 0 ? 0 : trailer.objects * UNPACKED_MORE_BYTES
-  const memoryBytes = trailer.inflatedBytes + Math.max(unpackedBytes, INFLATED_SPARE_BYTES)
-  const memory = buffers?.takeAny(memoryBytes) ?? Buffer.allocUnsafeSlow(memoryBytes)
-  const into = memory.subarray(0, trailer.inflatedBytes + INFLATED_SPARE_BYTES)
+  const into = buffers?.take(trailer.inflatedBytes + INFLATED_SPARE_BYTES)
   const raw = await inflateFragments(sections, trailer.inflatedBytes, { environment, into })
-  if (raw.buffer !== memory.buffer) memory.set(raw)
-  return {
-    tables: decodeSections(new Uint8Array(memory.buffer, memory.byteOffset, memory.byteLength), trailer),
-    memory,
-  }
+  const isInto = into !== undefined && into.buffer === raw.buffer
+  if (into !== undefined && !isInto) buffers?.giveBack(into)
+  const tables = decodeSections(new Uint8Array(raw.buffer, raw.byteOffset, raw.byteLength), trailer, buffers)
+  return { tables, memory: isInto ? into : raw }
+}
+
+/** Gives back the memory of tables: there must be no view of them any more. */
+export function giveBackTables(buffers: BufferPool, { tables, memory }: DecodedTables): void {
+  buffers.giveBack(memory)
+  if (tables.ids instanceof StoredIds) tables.ids.giveBack()
+}
+
+/** The memory of tables, with ids that are not unpacked yet. */
+export function tablesBytes({ tables, memory }: DecodedTables): number {
+  const { ids, objects } = tables
+  return memory.buffer.byteLength + (ids instanceof StoredIds ? objects * UNPACKED_BYTES : 0)
 }
 
 /** Tables are words of 4 bytes, which may lie anywhere in a record. */

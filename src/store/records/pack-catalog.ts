@@ -7,7 +7,7 @@ import { ByteCache } from '../../memory/byte-cache.ts'
 import { BufferPool } from '../../memory/buffer-pool.ts'
 import { keyParts, packKey, parseHex } from './keys.ts'
 import type { PackTables } from '../pack/pack-format.ts'
-import { type DecodedTables, decodeTablesInto } from '../pack/stored-tables.ts'
+import { type DecodedTables, decodeTablesInto, giveBackTables } from '../pack/stored-tables.ts'
 import { type BorrowedTables, TableCache } from './table-cache.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { isRemoved, readHead } from './projects.ts'
@@ -147,8 +147,8 @@ export class PackCatalog {
    */
   async borrowTables(pack: Pack): Promise<BorrowedTables> {
     if (this.#tables.has(tablesKey(pack))) return this.sharedTables(pack)
-    const { tables, memory } = await readTablesInto(this.#bufferPool, this.#blobs, pack, this.#environment)
-    return { tables, giveBack: () => this.#bufferPool.giveBack(memory) }
+    const decoded = await readTablesInto(this.#bufferPool, this.#blobs, pack, this.#environment)
+    return { tables: decoded.tables, giveBack: () => giveBackTables(this.#bufferPool, decoded) }
   }
 
   /** Tables that are stored as they are stay in the memory of their read, which is then of their size. */

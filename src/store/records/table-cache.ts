@@ -1,7 +1,7 @@
 import type { BufferPool } from '../../memory/buffer-pool.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
 import type { PackTables } from '../pack/pack-format.ts'
-import type { DecodedTables } from '../pack/stored-tables.ts'
+import { type DecodedTables, giveBackTables, tablesBytes } from '../pack/stored-tables.ts'
 
 export interface BorrowedTables {
   readonly tables: PackTables
@@ -27,7 +27,7 @@ export class TableCache {
 
   constructor(capacityBytes: number, bufferPool: BufferPool) {
     this.#bufferPool = bufferPool
-    this.#cached = new ByteCache(capacityBytes, tablesBytes, (key, cached) => {
+    this.#cached = new ByteCache<Cached>(capacityBytes, tablesBytes, (key, cached) => {
       cached.isForgotten = true
       this.#freeIfUnused(key, cached)
     })
@@ -78,11 +78,7 @@ export class TableCache {
     if (cached?.isForgotten === true) this.#freeIfUnused(key, cached)
   }
 
-  #freeIfUnused(key: string, { isKept, memory }: Cached): void {
-    if (!isKept && !this.#borrowers.has(key)) this.#bufferPool.giveBack(memory)
+  #freeIfUnused(key: string, cached: Cached): void {
+    if (!cached.isKept && !this.#borrowers.has(key)) giveBackTables(this.#bufferPool, cached)
   }
-}
-
-function tablesBytes({ tables }: Cached): number {
-  return tables.lineBytes.buffer.byteLength
 }
