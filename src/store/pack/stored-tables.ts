@@ -14,7 +14,7 @@ import {
 import { packedIds, StoredIds, UNPACKED_BYTES } from './packed-ids.ts'
 
 /**
- * As `encodeTables`, with the sections compressed: for packs that are written once and kept. They take about a third,
+ * As `encodeTables`, with the sections compressed: for packs that are written once and kept. They take less than half,
  * and reading them for the first time takes longer. Ids of 32 hex digits are packed before that: to inflate so many
  * digits, which hardly compress, would take longer than everything else.
  */
