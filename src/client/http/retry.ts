@@ -108,7 +108,7 @@ export class Attempts {
     if (!(error instanceof ClientError) || !error.isRetryable || this.#failures >= attemptsMax) throw error
     if (!isAway(error) && ++this.#faults >= FAULTS_MAX) throw error
     const { retryAfterMs = 0 } = error
-    const leftMs = this.#firstFailureMs + retryForMs - nowMs
+    const leftMs = retryForMs - (nowMs - this.#firstFailureMs)
     if (leftMs <= 0 || retryAfterMs > Math.min(leftMs, retryAfterMsMax)) throw error
     const backoffMs = Math.random() * Math.min(delayMsMax, delayMs * 2 ** (this.#failures - 1))
     // The last try is at the end of the time, not before it.
