@@ -9,6 +9,7 @@ import { ByteCache } from '../../src/memory/byte-cache.ts'
 import type { CommittedPack } from '../../src/store/records/committed-pack.ts'
 import { hashBytes } from '../../src/object/id-set.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
+import { StoredIds } from '../../src/store/pack/stored-ids.ts'
 import { LocationSlots } from '../../src/store/closure/location-slots.ts'
 import type { ByteTable } from '../../src/store/pack/pack-format.ts'
 import { readAhead } from '../../src/store/bytes/read-ahead.ts'
@@ -153,6 +154,29 @@ test('an index omits packs without memory, and is empty once dropped', async () 
   index.drop()
   assert.deepEqual(['one 0', 'two 3999'].map(find), [undefined, undefined])
   assert.equal(await add('one'), false)
+})
+
+test('an index finds ids that are stored in 16 bytes each, beside ids that are stored as text', async () => {
+  const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, new FreeMemory(Infinity), 2)
+  const yielder = new Yielder(REAL_ENVIRONMENT)
+  const idsOf = (pack: string): string[] => Array.from({ length: 1_500 }, (_, i) => `${pack}${i}`.padStart(32, '0'))
+  const packed = Buffer.from(idsOf('a').join(''), 'hex')
+  assert.ok(await index.add('stored', new StoredIds(packed), Bitmap.full(1_500), yielder))
+  assert.ok(await index.add('text', tableOf(idsOf('b')), Bitmap.full(1_500), yielder))
+  const find = (id: string): string | undefined => {
+    let found: string | undefined
+    index.find(hashOf(id), Buffer.from(id), 0, id.length, (pack, ordinal) => (found = `${pack} ${ordinal}`))
+    return found
+  }
+  assert.deepEqual(
+    idsOf('a').map(find),
+    idsOf('a').map((_, i) => `stored ${i}`),
+  )
+  assert.deepEqual(
+    idsOf('b').map(find),
+    idsOf('b').map((_, i) => `text ${i}`),
+  )
+  assert.deepEqual(idsOf('c').map(find), Array<undefined>(1_500).fill(undefined))
 })
 
 test('an index of many packs finds all of them, with room made before or not', async () => {

@@ -47,7 +47,7 @@ export class LentTables {
     }
   }
 
-  /** Lends the tables of one after the other, and reads those of the next ones meanwhile. */
+  /** Lends the tables of each pack in turn, and meanwhile reads those of the next ones. Rejects as `use` does. */
   async lendEach<T extends { readonly pack: Pack }>(
     items: AsyncIterable<T> | Iterable<T>,
     use: (item: T, tables: PackTables) => Promise<void>,

@@ -3,7 +3,7 @@ import type { HashKey } from '../../environment.ts'
 import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES, unpackHexId } from '../../object/hex-id.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
-import { packedIds } from '../pack/packed-ids.ts'
+import { packedIds } from '../pack/stored-ids.ts'
 
 /** Bytes that are copied between two looks at the clock. */
 const STRETCH_BYTES = 65_536
@@ -35,6 +35,7 @@ export class PackedIds {
     return ids.packed?.length ?? ids.bytes.length + ids.ends.byteLength
   }
 
+  /** Without making digits of ids that are packed. */
   static countOf(ids: ByteTable): number {
     return ids.packed === undefined ? ids.ends.length : ids.packed.length / PACKED_ID_BYTES
   }

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import type { BufferPool } from '../../memory/buffer-pool.ts'
 import { PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
-import { StoredIds } from './packed-ids.ts'
+import { StoredIds } from './stored-ids.ts'
 
 /**
  * The pack: what one upload stores, in the order
@@ -96,7 +96,7 @@ const DIRECTORY_COLUMNS = [
 export interface ByteTable {
   readonly ends: Uint32Array
   readonly bytes: Uint8Array
-  /** The same ids in 16 bytes each, if they are stored like that. To read the others takes time and memory. */
+  /** The same ids in 16 bytes each, if they are stored so. Then `ends` and `bytes` are made when they are first read. */
   readonly packed?: Uint8Array | undefined
 }
 

@@ -11,7 +11,7 @@ import {
   type PackTables,
   withTrailer,
 } from './pack-format.ts'
-import { packedIds, StoredIds, UNPACKED_BYTES } from './packed-ids.ts'
+import { packedIds, StoredIds, UNPACKED_BYTES } from './stored-ids.ts'
 
 /**
  * As `encodeTables`, with the sections compressed: for packs that are written once and kept. They take less than half,
