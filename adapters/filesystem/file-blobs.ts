@@ -158,8 +158,9 @@ export async function removeAbandoned(folder: string): Promise<void> {
   }
 }
 
+/** Every system takes slashes. */
 function fileOf({ root }: FilesPart, name: string): string {
-  return `${join(root, ...name.split('/'))}${BLOB_SUFFIX}`
+  return `${root}/${name}${BLOB_SUFFIX}`
 }
 
 async function writeBlob(

@@ -1,7 +1,7 @@
 /** Smaller buffers are allocated anew each time: they are little garbage. */
-const SIZE_BYTES_MIN = 16_384
+const SIZE_BYTES_MIN = 4_096
 /** Capacities are multiples of this, so that a buffer suits others of about its size. */
-const CAPACITY_STEP_BYTES = 16_384
+const CAPACITY_STEP_BYTES = 4_096
 /** A buffer is not used where more than this part of it would stay empty. */
 const EMPTY_SHARE_MAX = 0.5
 

@@ -182,7 +182,12 @@ export const IN_PACKED_DELTAS: readonly Mutant[] = [
       },
       {
         path: 'src/store/pack/inflated-segments.ts',
-        replace: [['if (!isPlaced && crc32(raw) !== rawCrc32)', 'if (!isPlaced && raw.length === 0 && rawCrc32 > 0)']],
+        replace: [
+          [
+            'if (segments[0].placed === undefined && crc32(raw) !== rawCrc32)',
+            'if (segments[0].placed === undefined && raw.length === 0 && rawCrc32 > 0)',
+          ],
+        ],
       },
     ],
   },

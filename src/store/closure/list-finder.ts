@@ -9,6 +9,7 @@ import { isActive } from '../records/pack-record.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { ListedObjects } from './list-selection.ts'
 import { ListedPack } from './listed-pack.ts'
+import { PlacedObjects } from './placed-objects.ts'
 import type { WalkContext } from './with-walk.ts'
 
 /** A list of more ids is sampled first, to find packs that hold much of it. */
@@ -29,6 +30,7 @@ export class ListFinder {
   readonly #signal: AbortSignal
   readonly #found: Bitmap
   readonly #packs = new Map<number, ListedPack>()
+  readonly #placed: PlacedObjects
   readonly #missing = new IdSet()
   readonly #yielder: Yielder
   #missingCount = 0
@@ -40,6 +42,7 @@ export class ListFinder {
     this.#ids = ids
     this.#signal = signal
     this.#found = Bitmap.empty(ids.size)
+    this.#placed = new PlacedObjects(Math.min(ids.size, LOOKUP_KEYS))
     this.#yielder = new Yielder(parts.environment)
   }
 
@@ -51,7 +54,8 @@ export class ListFinder {
       for (const [i, record] of (await this.#read(asked)).entries()) this.#note(asked[i], record)
     }
     const [packs, missing, missingCount] = [this.#packs, this.#missing, this.#missingCount]
-    return { project: this.#project, packs, missing, missingCount, textBytes: this.#textBytes }
+    const memoryBytes = this.#placed.memoryBytes + missing.memoryBytes
+    return { project: this.#project, packs, memoryBytes, missing, missingCount, textBytes: this.#textBytes }
   }
 
   /** Looks up some ids, spread over all, and scans the packs that seem to hold much of the list. */
@@ -86,7 +90,7 @@ export class ListFinder {
       if (this.#missingCount++ < MISSING_IDS_TOLD_MAX && id.length <= OBJECT_ID_BYTES_MAX) this.#missing.add(id)
       return
     }
-    const listed = this.#packs.get(record.sequence) ?? new ListedPack()
+    const listed = this.#packs.get(record.sequence) ?? new ListedPack(this.#placed)
     this.#packs.set(record.sequence, listed)
     if (listed.add(id, record)) this.#textBytes += record.textBytes
   }

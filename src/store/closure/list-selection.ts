@@ -24,6 +24,8 @@ export interface ListParts {
 export interface ListedObjects {
   readonly project: ProjectView
   readonly packs: ReadonlyMap<number, ListedPack>
+  /** Beside that of the packs. */
+  readonly memoryBytes: number
   /** The first ids that are not held. */
   readonly missing: IdSet
   readonly missingCount: number
@@ -44,7 +46,7 @@ export class ListSelection implements Selection {
   readonly #buffers: AnswerBuffers
 
   constructor(parts: ListParts, listed: ListedObjects) {
-    let [objects, heldBytes] = [0, listed.missing.memoryBytes]
+    let [objects, heldBytes] = [0, listed.memoryBytes]
     for (const { count, memoryBytes } of listed.packs.values()) {
       objects += count
       heldBytes += memoryBytes
@@ -101,7 +103,9 @@ export class ListSelection implements Selection {
       const found = await Promise.all(some.map((sequence) => catalog.packOfAnyLayout(project, sequence)))
       for (const pack of found) {
         const listed = packs.get(pack.sequence) as ListedPack
-        for await (const segment of listed.segments(catalog, pack, yielder)) {
+        for (const segment of await listed.segments(catalog, pack)) {
+          const due = yielder.due()
+          if (due !== undefined) await due
           if (batch.push(segment) < SEGMENTS_AT_ONCE) continue
           yield batch
           batch = []

@@ -1,97 +1,107 @@
 import { crc32 } from 'node:zlib'
-import type { Yielder } from '../../async/yielder.ts'
-import { Bitmap } from '../bytes/bitmap.ts'
 import { Uint32List } from '../bytes/growable.ts'
-import type { PlacedLines } from '../pack/placed-lines.ts'
+import type { PlacedLine } from '../pack/placed-lines.ts'
 import type { ByteSource, Segment } from '../pack/segment.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
 
 /** More than a pack can hold. */
 const INDEX_FACTOR = 2 ** 20
 
-/** Objects of one pack with the places of their lines, in 36 bytes each. */
+/**
+ * The objects of one list with the places of their lines, in 36 bytes each. A list of random ids has one of most packs,
+ * so they share one set of columns: a few for each pack would be most of the work of such a list.
+ */
 export class PlacedObjects {
-  readonly #columns = {
-    ordinal: new Uint32List(),
-    blockStart: new Uint32List(),
-    blockStoredBytes: new Uint32List(),
-    blockRawBytes: new Uint32List(),
-    lineStart: new Uint32List(),
-    idBytes: new Uint32List(),
-    textBytes: new Uint32List(),
-    idCrc32: new Uint32List(),
-    textCrc32: new Uint32List(),
-  }
+  readonly #ordinal: Uint32List
+  readonly #blockStart: Uint32List
+  readonly #blockStoredBytes: Uint32List
+  readonly #blockRawBytes: Uint32List
+  readonly #lineStart: Uint32List
+  readonly #idBytes: Uint32List
+  readonly #textBytes: Uint32List
+  readonly #idCrc32: Uint32List
+  readonly #textCrc32: Uint32List
 
-  get count(): number {
-    return this.#columns.blockStart.length
+  /** With place for so many objects. It grows. */
+  constructor(capacity: number) {
+    this.#ordinal = new Uint32List(capacity)
+    this.#blockStart = new Uint32List(capacity)
+    this.#blockStoredBytes = new Uint32List(capacity)
+    this.#blockRawBytes = new Uint32List(capacity)
+    this.#lineStart = new Uint32List(capacity)
+    this.#idBytes = new Uint32List(capacity)
+    this.#textBytes = new Uint32List(capacity)
+    this.#idCrc32 = new Uint32List(capacity)
+    this.#textCrc32 = new Uint32List(capacity)
   }
 
   get memoryBytes(): number {
-    return Object.values(this.#columns).reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
+    return 9 * this.#ordinal.memoryBytes
   }
 
-  add(id: Uint8Array, record: ObjectRecord): void {
-    const columns = this.#columns
-    columns.ordinal.push(record.ordinal)
-    columns.blockStart.push(record.blockStart)
-    columns.blockStoredBytes.push(record.blockStoredBytes)
-    columns.blockRawBytes.push(record.blockRawBytes)
-    columns.lineStart.push(record.lineStart)
-    columns.idBytes.push(id.length)
-    columns.textBytes.push(record.textBytes)
-    columns.idCrc32.push(crc32(id))
-    columns.textCrc32.push(record.textCrc32)
+  /** Returns the number of the object in the list. */
+  add(id: Uint8Array, record: ObjectRecord): number {
+    const number = this.#ordinal.length
+    this.#ordinal.push(record.ordinal)
+    this.#blockStart.push(record.blockStart)
+    this.#blockStoredBytes.push(record.blockStoredBytes)
+    this.#blockRawBytes.push(record.blockRawBytes)
+    this.#lineStart.push(record.lineStart)
+    this.#idBytes.push(id.length)
+    this.#textBytes.push(record.textBytes)
+    this.#idCrc32.push(crc32(id))
+    this.#textCrc32.push(record.textCrc32)
+    return number
   }
 
-  /** Which objects of a pack of so many they are. */
-  ordinals(size: number): Bitmap {
-    const bitmap = Bitmap.empty(size)
-    for (const ordinal of this.#columns.ordinal.view()) bitmap.add(ordinal)
-    return bitmap
+  /** Of an object, in its pack. */
+  ordinal(number: number): number {
+    return this.#ordinal.at(number)
   }
 
-  /** A segment for each block that holds some of them, in the order of the pack. */
-  async *segments(source: ByteSource, yielder: Yielder): AsyncGenerator<Segment> {
-    const { blockStart, blockStoredBytes, blockRawBytes, lineStart } = this.#columns
-    const order = this.#order()
+  /** A segment for each block of one pack that holds some of these objects of it, in the order of the pack. */
+  *segments(source: ByteSource, numbers: readonly number[]): Generator<Segment> {
+    const order = this.#byBlock(numbers)
     for (let first = 0; first < order.length;) {
-      const at = order[first]
-      const start = blockStart.at(at)
+      const start = this.#blockStart.at(order[first])
       let end = first + 1
-      while (end < order.length && blockStart.at(order[end]) === start) end++
-      const inBlock = order.subarray(first, end).sort((a, b) => lineStart.at(a) - lineStart.at(b))
-      yield {
-        source,
-        start,
-        end: start + blockStoredBytes.at(at),
-        rawBytes: blockRawBytes.at(at),
-        rawCrc32: 0,
-        storedCrc32: 0,
-        objects: inBlock.length,
-        idBytes: 0,
-        placed: this.#lines(inBlock),
-      }
+      while (end < order.length && this.#blockStart.at(order[end]) === start) end++
+      yield this.#segment(source, order.slice(first, end))
       first = end
-      await yielder.due()
     }
   }
 
-  /** By block. A typed array sorts a hundred thousand numbers in some milliseconds. */
-  #order(): Uint32Array {
-    const keys = Float64Array.from(this.#columns.blockStart.view(), (start, i) => start * INDEX_FACTOR + i).sort()
-    return Uint32Array.from(keys, (key) => key % INDEX_FACTOR)
+  /** A typed array sorts a hundred thousand numbers in some milliseconds. */
+  #byBlock(numbers: readonly number[]): readonly number[] {
+    if (numbers.length < 2) return numbers
+    const keys = Float64Array.from(numbers, (number, i) => this.#blockStart.at(number) * INDEX_FACTOR + i).sort()
+    return Array.from(keys, (key) => numbers[key % INDEX_FACTOR])
   }
 
-  #lines(indices: Uint32Array): PlacedLines {
-    const { lineStart, idBytes, textBytes, idCrc32, textCrc32 } = this.#columns
-    const pick = (list: Uint32List): Uint32Array => indices.map((at) => list.at(at))
+  #segment(source: ByteSource, inBlock: number[]): Segment {
+    const [first] = inBlock
+    const start = this.#blockStart.at(first)
+    inBlock.sort((a, b) => this.#lineStart.at(a) - this.#lineStart.at(b))
     return {
-      starts: pick(lineStart),
-      idBytes: pick(idBytes),
-      textBytes: pick(textBytes),
-      idCrc32: pick(idCrc32),
-      textCrc32: pick(textCrc32),
+      source,
+      start,
+      end: start + this.#blockStoredBytes.at(first),
+      rawBytes: this.#blockRawBytes.at(first),
+      rawCrc32: 0,
+      storedCrc32: 0,
+      objects: inBlock.length,
+      idBytes: 0,
+      placed: inBlock.map((number) => this.#line(number)),
+    }
+  }
+
+  #line(number: number): PlacedLine {
+    return {
+      start: this.#lineStart.at(number),
+      idBytes: this.#idBytes.at(number),
+      textBytes: this.#textBytes.at(number),
+      idCrc32: this.#idCrc32.at(number),
+      textCrc32: this.#textCrc32.at(number),
     }
   }
 }

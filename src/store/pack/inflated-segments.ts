@@ -30,22 +30,21 @@ export async function inflated(
     rawBytes += segment.rawBytes
     rawCrc32 = crc32Combine(rawCrc32, segment.rawCrc32, segment.rawBytes)
   }
-  const isPlaced = segments[0].placed !== undefined
-  const inflating =
-    isPlaced && rawBytes <= INFLATED_HERE_BYTES_MAX
-      ? inflateHere(stored, rawBytes)
-      : inflateFragments(stored, rawBytes, options)
-  const raw = await inflating.catch((cause: unknown) => {
-    throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} cannot be inflated`, cause)
+  const raw = await inflateFragments(stored, rawBytes, options).catch((cause: unknown) => {
+    throw notInflated(segments[0], cause)
   })
-  if (!isPlaced && crc32(raw) !== rawCrc32)
+  if (segments[0].placed === undefined && crc32(raw) !== rawCrc32)
     throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} do not match their CRC-32`)
   return raw
 }
 
-/** A few blocks take less time than the trip to the thread pool. */
-async function inflateHere(stored: Uint8Array, rawBytes: number): Promise<Uint8Array> {
-  return inflateFragmentsSync(stored, rawBytes)
+/** The bytes of one block of at most `INFLATED_HERE_BYTES_MAX` bytes. Throws `corrupt_data` if it cannot be inflated. */
+export function inflatedHere(segment: PlacedSegment, stored: Uint8Array): Uint8Array {
+  try {
+    return inflateFragmentsSync(stored, segment.rawBytes)
+  } catch (cause) {
+    throw notInflated(segment, cause)
+  }
 }
 
 /** The lines of these segments, in the same memory. */
@@ -85,6 +84,10 @@ export function keptLines(segment: Segment, raw: Uint8Array): Uint8Array {
   } catch (cause) {
     throw damaged(segment, cause)
   }
+}
+
+function notInflated(first: Segment, cause: unknown): Error {
+  return corrupt(`blocks at byte ${first.start} of ${nameOf(first)} cannot be inflated`, cause)
 }
 
 function damaged(segment: Segment, cause: unknown): Error {

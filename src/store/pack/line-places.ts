@@ -53,12 +53,6 @@ export function placedLine(
     storedCrc32: 0,
     objects: 1,
     idBytes: 0,
-    placed: {
-      starts: Uint32Array.of(lineStart),
-      idBytes: Uint32Array.of(id.length),
-      textBytes: Uint32Array.of(textBytes),
-      idCrc32: Uint32Array.of(crc32(id)),
-      textCrc32: Uint32Array.of(textCrc32),
-    },
+    placed: [{ start: lineStart, idBytes: id.length, textBytes, idCrc32: crc32(id), textCrc32 }],
   }
 }

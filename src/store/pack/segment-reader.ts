@@ -1,19 +1,17 @@
-import { crc32 } from 'node:zlib'
 import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
 import type { Environment } from '../../environment.ts'
 import { INFLATED_SPARE_BYTES } from '../../compression/inflate.ts'
 import { storedFragment } from '../../compression/stored-fragment.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
-import { corrupt } from '../bytes/byte-codec.ts'
 import { bytesOf, joined, movedTogether } from '../bytes/joined.ts'
 import { converted } from '../../async/relay.ts'
 import { readAhead, type ReadAheadBounds } from '../bytes/read-ahead.ts'
 import { inflateDeltaBlock, isDeltaBlock } from './delta-block.ts'
 import { readSource } from './read-source.ts'
-import { beginningLines, cutSegments, inflated, INFLATED_HERE_BYTES_MAX, keptLines } from './inflated-segments.ts'
-import { placedBytes } from './placed-lines.ts'
-import { type ByteSource, nameOf, type PlacedSegment, type Segment } from './segment.ts'
+import { beginningLines, cutSegments, inflated, INFLATED_HERE_BYTES_MAX } from './inflated-segments.ts'
+import { piecesOf, type SegmentPiece } from './segment-pieces.ts'
+import { type ByteSource, isPlaced, type Segment } from './segment.ts'
 import { rawBytesOf, type SegmentBatches, type Span, spansOf, storedBytesOf } from './spans.ts'
 
 /** What is inflated at once, if there is room. */
@@ -51,14 +49,6 @@ interface InflatedSpan {
   readonly lines: Uint8Array
   /** What counts as held. */
   readonly rawBytes: number
-}
-
-/** Of a span, as far as neighbours of one kind are concerned. */
-type Run = Pick<LoadedSpan, 'segments' | 'stored'>
-
-export interface SegmentPiece {
-  readonly segment: Segment
-  readonly fragment: Fragment
 }
 
 /** For whom is read. */
@@ -109,9 +99,7 @@ export class SegmentReader {
   async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
     const { bufferPool } = this.memory
     for await (const { segments, stored, whole } of this.#spans(batches, reading)) {
-      const pieces = (
-        await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run, this.environment)))
-      ).flat()
+      const pieces = await piecesOf({ segments, stored }, this.environment)
       const passed = pieces.map(({ fragment }) => ('lines' in fragment ? fragment.lines : fragment.deflated))
       const bytes = bytesOf(passed)
       reading.buffers.hold(bytes - whole.length)
@@ -265,86 +253,7 @@ function readBytesOf({ start, end }: StoredRun): number {
   return end - start
 }
 
-function isPlaced(segment: Segment): segment is PlacedSegment {
-  return segment.placed !== undefined
-}
-
 /** A segment of whole blocks never is. */
 function isDelta({ cut, placed }: Segment, stored: Uint8Array): boolean {
   return (cut !== undefined || placed !== undefined) && isDeltaBlock(stored)
-}
-
-function checkStored(segment: Segment, stored: Uint8Array): void {
-  if (crc32(stored) !== segment.storedCrc32)
-    throw corrupt(
-      `stored blocks at bytes ${segment.start} to ${segment.end} of ${nameOf(segment)} do not match their CRC-32`,
-    )
-}
-
-/** Neighbours of a span that are all whole, all cut or all placed, with their stored bytes. */
-function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array[]): Run[] {
-  const runs: { segments: Segment[]; stored: Uint8Array[] }[] = []
-  for (const [i, segment] of segments.entries()) {
-    const run = runs.at(-1)
-    if (run === undefined || kindOf(run.segments[0]) !== kindOf(segment))
-      runs.push({ segments: [segment], stored: [stored[i]] })
-    else {
-      run.segments.push(segment)
-      run.stored.push(stored[i])
-    }
-  }
-  return runs
-}
-
-function kindOf({ cut, placed }: Segment): 'whole' | 'cut' | 'placed' {
-  if (placed !== undefined) return 'placed'
-  return cut === undefined ? 'whole' : 'cut'
-}
-
-/** Cut segments are inflated together: one trip to the thread pool for all of them. */
-async function toPieces({ segments, stored }: Run, environment: Environment): Promise<readonly SegmentPiece[]> {
-  const [first] = segments
-  if (segments.every(isPlaced)) return placedPieces(segments, stored, environment)
-  if (first.cut !== undefined) {
-    const raw = await inflated(segments, joined(stored), { environment })
-    const lines = cutSegments(segments, raw)
-    return lines.length === 0 ? [] : [{ segment: first, fragment: { lines } }]
-  }
-  return segments.map((segment, i) => {
-    checkStored(segment, stored[i])
-    return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: segment.rawCrc32 } }
-  })
-}
-
-/** Blocks all of whose lines are wanted pass as they are stored. */
-async function placedPieces(
-  segments: readonly PlacedSegment[],
-  stored: readonly Uint8Array[],
-  environment: Environment,
-): Promise<readonly SegmentPiece[]> {
-  if (rawBytesOf({ segments }) > INFLATED_HERE_BYTES_MAX) return inflatedPieces(segments, stored, environment)
-  const pieces = segments.map(async (segment, i): Promise<readonly SegmentPiece[]> => {
-    if (isPassedOn(segment, stored[i])) return inflatedPieces([segment], [stored[i]], environment)
-    return [{ segment, fragment: { lines: beginningLines(segment, stored[i]) } }]
-  })
-  return (await Promise.all(pieces)).flat()
-}
-
-async function inflatedPieces(
-  segments: readonly PlacedSegment[],
-  stored: readonly Uint8Array[],
-  environment: Environment,
-): Promise<readonly SegmentPiece[]> {
-  const raw = await inflated(segments, joined(stored), { environment })
-  let from = 0
-  return segments.map((segment, i) => {
-    const lines = keptLines(segment, raw.subarray(from, (from += segment.rawBytes)))
-    if (!isPassedOn(segment, stored[i])) return { segment, fragment: { lines } }
-    return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: crc32(lines) } }
-  })
-}
-
-/** What was a delta block is not compressed: whoever sends it compresses it. */
-function isPassedOn({ placed, rawBytes }: PlacedSegment, stored: Uint8Array): boolean {
-  return stored.length < rawBytes && placedBytes(placed) === rawBytes
 }

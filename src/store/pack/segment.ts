@@ -39,6 +39,10 @@ export interface Segment {
 /** A segment of lines whose places are known. */
 export type PlacedSegment = Segment & { readonly placed: PlacedLines }
 
+export function isPlaced(segment: Segment): segment is PlacedSegment {
+  return segment.placed !== undefined
+}
+
 /** What messages call a source. */
 export function nameOf({ source }: Pick<Segment, 'source'>): string {
   return 'blob' in source ? `pack ${source.blob.split('/').at(-1)}` : 'a pack inside its record'

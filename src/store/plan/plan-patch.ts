@@ -1,6 +1,6 @@
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import { type Segment, SEGMENT_RAW_BYTES_MAX } from '../pack/segment.ts'
-import type { SegmentPiece } from '../pack/segment-reader.ts'
+import type { SegmentPiece } from '../pack/segment-pieces.ts'
 
 /**
  * The approximate size of each fragment of a patch. Larger than a block of a pack, because nothing is ever cut out of a
