@@ -13,6 +13,7 @@ import { isDiskFull, isTooManyFiles } from '../common/errno.ts'
 import { listFiles } from './file-listing.ts'
 import { FileHandles } from './file-handles.ts'
 import type { FolderSyncs } from './folder-syncs.ts'
+import { filesKeptOpen } from './open-files.ts'
 import { QuickReads } from '../common/quick-reads.ts'
 import type { WriteGuard } from '../common/write-guard.ts'
 import { rechunk } from '../common/rechunk.ts'
@@ -21,8 +22,6 @@ import { rechunk } from '../common/rechunk.ts'
 const WRITE_BYTES = 524_288
 /** Buffers of puts that are kept for the next ones. */
 const IDLE_WRITE_BYTES_MAX = 2 * WRITE_BYTES
-/** Files that are kept open: a project has some hundred packs until they are merged, and opening takes longer than a read. */
-const HANDLES_MAX = 256
 /** Reads in the thread pool at a time. */
 const READS_MAX = 64
 /** Longer reads leave the calling thread. */
@@ -53,7 +52,7 @@ export interface FilesPart {
 /** Blobs as plain files: written under a temporary name, synced, linked to their name, the folder synced. */
 export class FileBlobs implements BlobDriver {
   readonly #part: FilesPart
-  readonly #handles = new FileHandles(HANDLES_MAX)
+  readonly #handles = new FileHandles(filesKeptOpen())
   readonly #reads = new Semaphore(READS_MAX)
   readonly #quick = new QuickReads()
   readonly #bufferPool = new BufferPool(IDLE_WRITE_BYTES_MAX)

@@ -1,5 +1,5 @@
 import { closeSync, readSync, writeSync } from 'node:fs'
-import { hashBytes } from '../../src/object/id-set.ts'
+import { hashBytes } from '../../src/object/id-hash.ts'
 
 /*
  * A segment is one immutable blob: entries of 16 bytes in the order of their fingerprints, a filter, and a fence that says where in the entries each

@@ -9,6 +9,10 @@ const DIGITS: Uint8Array = Buffer.from('0123456789abcdef')
 export const NIBBLES: Uint8Array = new Uint8Array(256).fill(NOT_HEX)
 for (const [value, digit] of DIGITS.entries()) NIBBLES[digit] = value
 
+/** The two digits of each byte: the first in the lower half, as the memory of each little-endian machine has them. */
+export const DIGIT_PAIRS: Uint16Array = new Uint16Array(256)
+for (let byte = 0; byte < 256; byte++) DIGIT_PAIRS[byte] = DIGITS[byte >> 4] | (DIGITS[byte & 0xf] << 8)
+
 /**
  * Writes the 16 bytes that these 32 digits stand for. Returns `false` if one of them is none; what is written then means
  * nothing.

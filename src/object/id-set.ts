@@ -1,4 +1,5 @@
 import { REAL_ENVIRONMENT, type HashKey } from '../environment.ts'
+import { hashBytes } from './id-hash.ts'
 
 const EMPTY = 0
 const LOAD_FACTOR = 0.6
@@ -196,44 +197,4 @@ function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number): T
   const larger = new (array.constructor as new (length: number) => T)(Math.max(atLeast, array.length * 2))
   larger.set(array)
   return larger
-}
-
-/**
- * HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 32-bit variant) under a random key:
- * clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table.
- * `isSecond` gives 32 other bits.
- */
-export function hashBytes(source: Uint8Array, start: number, end: number, key: HashKey, isSecond = false): number {
-  const { low, high } = key
-  let v0 = low
-  let v1 = isSecond ? high ^ 0xee : high
-  let v2 = low ^ 0x6c796765
-  let v3 = high ^ 0x74656462
-  let at = start
-  let word = 0
-  for (let rounds = ((end - start) >> 2) + 4; rounds > 0; rounds--) {
-    if (rounds > 4) {
-      word = source[at] | (source[at + 1] << 8) | (source[at + 2] << 16) | (source[at + 3] << 24)
-      at += 4
-    } else if (rounds === 4) {
-      word = (end - start) << 24
-      for (let shift = 0; at < end; at++, shift += 8) word |= source[at] << shift
-    } else {
-      if (rounds === 3) v2 ^= 0xff
-      word = 0
-    }
-    v3 ^= word
-    v0 = (v0 + v1) | 0
-    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
-    v0 = (v0 << 16) | (v0 >>> 16)
-    v2 = (v2 + v3) | 0
-    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
-    v0 = (v0 + v3) | 0
-    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
-    v2 = (v2 + v1) | 0
-    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
-    v2 = (v2 << 16) | (v2 >>> 16)
-    v0 ^= word
-  }
-  return (v1 ^ v3) >>> 0
 }

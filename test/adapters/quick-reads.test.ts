@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FileHandles } from '../../adapters/filesystem/file-handles.ts'
+import { filesKeptOpen } from '../../adapters/filesystem/open-files.ts'
 import { QuickReads } from '../../adapters/common/quick-reads.ts'
 
 /** Reads whose time a test decides. */
@@ -67,6 +68,16 @@ test('files that are read on the calling thread are closed when there are too ma
   }
   await handles.close()
   assert.equal(openBelow(folder), 0)
+})
+
+test('how many files stay open depends on the limit of the process', () => {
+  const limits = (soft: string): string =>
+    `Max processes  96365  96365  processes\nMax open files  ${soft}  1048576  files\n`
+  assert.equal(filesKeptOpen(limits('1024')), 256)
+  assert.equal(filesKeptOpen(limits('20000')), 2_500)
+  assert.equal(filesKeptOpen(limits('1048576')), 4_096)
+  assert.equal(filesKeptOpen('a table of another system'), 256)
+  assert.ok(filesKeptOpen() >= 256)
 })
 
 /** Files of a folder that this process has open. */

@@ -13,12 +13,17 @@ import {
   divideTables,
   encodeHeader,
   encodeSections,
-  encodeTables,
   type PackTables,
   tableEntry,
   TRAILER_BYTES,
 } from '../../src/store/pack/pack-format.ts'
-import { decodeTables, decodeTablesInto, deflateTables, giveBackTables } from '../../src/store/pack/stored-tables.ts'
+import {
+  decodeTables,
+  decodeTablesInto,
+  deflateTables,
+  encodeTables,
+  giveBackTables,
+} from '../../src/store/pack/stored-tables.ts'
 import { BufferPool } from '../../src/memory/buffer-pool.ts'
 import { countLent } from '../support/lent.ts'
 import { batchesOf, type Made } from './support.ts'
@@ -62,8 +67,8 @@ function plain(tables: PackTables): PackTables {
 }
 
 /** Sections and trailer in one buffer. */
-function encoded(tables: PackTables, sectionsStart: number): Uint8Array {
-  return Uint8Array.from(Buffer.concat(encodeTables(tables, sectionsStart)))
+async function encoded(tables: PackTables, sectionsStart: number): Promise<Uint8Array> {
+  return Uint8Array.from(Buffer.concat(await encodeTables(tables, sectionsStart, REAL_ENVIRONMENT)))
 }
 
 function textAt(bytes: Uint8Array): string {
@@ -109,7 +114,7 @@ function decodePlain(bytes: Uint8Array): PackTables {
 
 test('tables are decoded: objects, references, claims and ids outside the pack', async () => {
   const tables = await tablesOf(FEW)
-  const read = decodePlain(encoded(tables, 4_096))
+  const read = decodePlain(await encoded(tables, 4_096))
   assert.deepEqual(read, tables)
   assert.equal(read.objects, 4)
   assert.deepEqual(
@@ -129,7 +134,7 @@ test('tables are decoded: objects, references, claims and ids outside the pack',
 test('tables may begin anywhere in a buffer, and an empty pack has tables too', async () => {
   const empty = await tablesOf([])
   for (const tables of [await tablesOf(FEW), empty]) {
-    const bytes = encoded(tables, 64)
+    const bytes = await encoded(tables, 64)
     for (let shift = 0; shift < 5; shift++) {
       const shifted = Uint8Array.from([...new Uint8Array(shift), ...bytes])
       assert.deepEqual(decodePlain(shifted.subarray(shift)), tables)
@@ -139,7 +144,7 @@ test('tables may begin anywhere in a buffer, and an empty pack has tables too', 
 
 test('every flipped bit of tables and trailer is found or harmless', async () => {
   const tables = await tablesOf(FEW)
-  const bytes = encoded(tables, 4_096)
+  const bytes = await encoded(tables, 4_096)
   let harmless = 0
   for (let at = 0; at < bytes.length; at++) {
     for (const bit of [0, 3, 7]) {
@@ -161,7 +166,7 @@ test('every flipped bit of tables and trailer is found or harmless', async () =>
 })
 
 test('cut or extended tables are refused', async () => {
-  const bytes = encoded(await tablesOf(FEW), 4_096)
+  const bytes = await encoded(await tablesOf(FEW), 4_096)
   for (let start = 1; start <= bytes.length; start++)
     assertCorrupt(() => decodePlain(bytes.subarray(start)), `from ${start}`)
   for (let end = 0; end < bytes.length; end++) assertCorrupt(() => decodePlain(bytes.subarray(0, end)), `up to ${end}`)
@@ -175,7 +180,7 @@ test('compressed tables are the same, smaller, and refused when they are damaged
     next: { referencedId: `id-${i + 1}` },
   }))
   const tables = await tablesOf(objects)
-  const plain = encoded(tables, 4_096)
+  const plain = await encoded(tables, 4_096)
   const bytes = Buffer.concat(await deflateTables(tables, 4_096, (raw) => pool.deflate(raw), REAL_ENVIRONMENT))
   pool.close()
   assert.ok(bytes.length < plain.length / 2)
@@ -207,37 +212,43 @@ test('compressed tables are inflated into memory that is lent', async (t) => {
   assert.ok(buffers.idleBytes > 0 && buffers.idleBytes < lent.bytes, 'the same memory both times')
 })
 
-test('ids of 32 hex digits are packed in compressed tables, and come back as they were, in memory that is lent', async (t) => {
+test('ids of 32 hex digits are packed, and come back as they were, in memory that is lent', async (t) => {
   const pool = new DeflatePool({ level: 6, concurrency: 1 })
   t.after(() => pool.close())
-  const deflated = async (ids: readonly string[]): Promise<{ tables: PackTables; bytes: Buffer }> => {
-    const objects = ids.map((id, i): Made => ({ id, next: { referencedId: ids[(i + 1) % ids.length] } }))
-    const tables = await tablesOf(objects)
-    return {
-      tables,
-      bytes: Buffer.concat(await deflateTables(tables, 0, (raw) => pool.deflate(raw), REAL_ENVIRONMENT)),
-    }
-  }
+  const made = async (ids: readonly string[]): Promise<PackTables> =>
+    tablesOf(ids.map((id, i): Made => ({ id, next: { referencedId: ids[(i + 1) % ids.length] } })))
   const hexIds = (count: number): string[] =>
     Array.from({ length: count }, (_, i) => createHash('md5').update(String(i)).digest('hex'))
-  for (const count of [1, 2, 3, 5, 1_000]) {
-    const { tables, bytes } = await deflated(hexIds(count))
-    assert.equal(decodeTrailer(bytes.subarray(-TRAILER_BYTES)).features, 3, `${count} ids`)
-    assert.deepEqual(plain(await decodeTables(bytes, REAL_ENVIRONMENT)), tables, `${count} ids`)
-    const lent = countLent(t)
-    const buffers = new BufferPool(1_000_000)
-    const decoded = await decodeTablesInto(buffers, bytes, REAL_ENVIRONMENT)
-    assert.equal(decoded.tables.ids.packed?.length, 16 * count)
-    assert.deepEqual(plain(decoded.tables), tables)
-    assert.ok(count < 1_000 || lent.outBytes === decoded.memory.length + count * 36)
-    giveBackTables(buffers, decoded)
-    assert.equal(lent.outBytes, 0)
+  const ways = {
+    stored: { features: 0, encode: (tables: PackTables) => encoded(tables, 0) },
+    compressed: {
+      features: 1,
+      encode: async (tables: PackTables) =>
+        Buffer.concat(await deflateTables(tables, 0, (raw) => pool.deflate(raw), REAL_ENVIRONMENT)),
+    },
   }
-  const others = ['f'.repeat(31), 'F'.repeat(32), 'g'.repeat(32)]
-  for (const other of others) {
-    const { tables, bytes } = await deflated([...hexIds(3), other])
-    assert.equal(decodeTrailer(bytes.subarray(-TRAILER_BYTES)).features, 1, other)
-    assert.deepEqual(await decodeTables(bytes, REAL_ENVIRONMENT), tables, other)
+  for (const [name, { features, encode }] of Object.entries(ways)) {
+    for (const count of [1, 2, 3, 5, 1_000]) {
+      const tables = await made(hexIds(count))
+      const bytes = await encode(tables)
+      assert.equal(decodeTrailer(bytes.subarray(-TRAILER_BYTES)).features, features | 2, `${name}, ${count} ids`)
+      assert.deepEqual(plain(await decodeTables(bytes, REAL_ENVIRONMENT)), tables, `${name}, ${count} ids`)
+      const lent = countLent(t)
+      const buffers = new BufferPool(1_000_000)
+      const decoded = await decodeTablesInto(buffers, bytes, REAL_ENVIRONMENT)
+      assert.equal(decoded.tables.ids.packed?.length, 16 * count)
+      assert.deepEqual(plain(decoded.tables), tables)
+      const inflatedBytes = features === 1 ? decoded.memory.length : 0
+      assert.ok(count < 1_000 || lent.outBytes === inflatedBytes + count * 36)
+      giveBackTables(buffers, decoded)
+      assert.equal(lent.outBytes, 0)
+    }
+    for (const other of ['f'.repeat(31), 'F'.repeat(32), 'g'.repeat(32)]) {
+      const tables = await made([...hexIds(3), other])
+      const bytes = await encode(tables)
+      assert.equal(decodeTrailer(bytes.subarray(-TRAILER_BYTES)).features, features, `${name}, ${other}`)
+      assert.deepEqual(await decodeTables(bytes, REAL_ENVIRONMENT), tables, `${name}, ${other}`)
+    }
   }
 })
 
@@ -277,7 +288,7 @@ test('versions and features of later releases are refused by name', async () => 
   }
   assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt16LE(3, 8))), /version 3/)
   assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt32LE(0x10, 10))), /features 0x10/)
-  const whole = encoded(await tablesOf(FEW), 4_096)
+  const whole = await encoded(await tablesOf(FEW), 4_096)
   const trailer = whole.subarray(whole.length - TRAILER_BYTES)
   const changedTrailer = (change: (bytes: Buffer) => void): Buffer => {
     const copy = Buffer.from(trailer)

@@ -1,5 +1,6 @@
 import type { HashKey } from '../../environment.ts'
-import { hashBytes, type IdSet } from '../../object/id-set.ts'
+import { hashBytes } from '../../object/id-hash.ts'
+import type { IdSet } from '../../object/id-set.ts'
 import type { Yielder } from '../../async/yielder.ts'
 
 const LOAD_FACTOR = 0.6

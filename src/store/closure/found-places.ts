@@ -1,5 +1,6 @@
 import type { HashKey } from '../../environment.ts'
-import { hashBytes, type IdSet } from '../../object/id-set.ts'
+import { hashBytes } from '../../object/id-hash.ts'
+import type { IdSet } from '../../object/id-set.ts'
 import type { ByteTable, PackTables } from '../pack/pack-format.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { type IndexMemory, LocationIndex, SOUGHT_AT_ONCE } from './location-index.ts'

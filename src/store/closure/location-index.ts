@@ -1,6 +1,5 @@
 import type { Yielder } from '../../async/yielder.ts'
 import type { HashKey } from '../../environment.ts'
-import { hashBytes } from '../../object/id-set.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
 import { LocationSlots } from './location-slots.ts'
@@ -124,8 +123,6 @@ export class LocationIndex<P> {
       this.#memory.free(idsBytesMax)
       return false
     }
-    // Digits that are there already need not be made anew for each hash.
-    const text = ids.packed === undefined ? ids : undefined
     const packed = await PackedIds.of(ids, yielder)
     this.#memory.free(idsBytesMax - packed.memoryBytes)
     if (this.#isDropped) return false
@@ -134,8 +131,7 @@ export class LocationIndex<P> {
     this.#objects += packed.count
     for (let first = 0; first < packed.count && !this.#isDropped; first += SOUGHT_AT_ONCE) {
       const end = Math.min(packed.count, first + SOUGHT_AT_ONCE)
-      if (text === undefined) this.#hashPacked(packed, first, end)
-      else this.#hashText(text, first, end)
+      this.#hash(packed, first, end)
       this.touch(this.#added, 0, end - first)
       for (let ordinal = first; ordinal < end; ordinal++) {
         if (!owned.has(ordinal)) continue
@@ -147,12 +143,7 @@ export class LocationIndex<P> {
     return !this.#isDropped
   }
 
-  #hashText({ ends, bytes }: ByteTable, first: number, end: number): void {
-    for (let i = first, start = first === 0 ? 0 : ends[first - 1]; i < end; start = ends[i++])
-      this.#added[i - first] = hashBytes(bytes, start, ends[i], this.#key)
-  }
-
-  #hashPacked(ids: PackedIds, first: number, end: number): void {
+  #hash(ids: PackedIds, first: number, end: number): void {
     for (let i = first; i < end; i++) this.#added[i - first] = ids.hashAt(i, this.#key)
   }
 
@@ -192,7 +183,7 @@ export class LocationIndex<P> {
     for (let ordinal = 0; ordinal < ids.count && !this.#isDropped;) {
       const first = ordinal
       const end = Math.min(ids.count, first + SOUGHT_AT_ONCE)
-      this.#hashPacked(ids, first, end)
+      this.#hash(ids, first, end)
       to.touch(hashes, 0, end - first)
       for (; ordinal < end; ordinal++) if (owned.has(ordinal)) to.put(hashes[ordinal - first], firstNumber + ordinal)
       await yielder.due()

@@ -1,15 +1,12 @@
 import type { Yielder } from '../../async/yielder.ts'
 import type { HashKey } from '../../environment.ts'
-import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES, unpackHexId } from '../../object/hex-id.ts'
-import { hashBytes } from '../../object/id-set.ts'
+import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES } from '../../object/hex-id.ts'
+import { hashBytes, hashPackedId } from '../../object/id-hash.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
 import { packedIds } from '../pack/stored-ids.ts'
 
 /** Bytes that are copied between two looks at the clock. */
 const STRETCH_BYTES = 65_536
-
-/** The id that is hashed, as text. */
-const unpacked: Uint8Array = new Uint8Array(HEX_ID_BYTES)
 
 /** A copy of many ids in little memory: half of it if all are 32 hex digits, as most clients make them. */
 export class PackedIds {
@@ -57,8 +54,7 @@ export class PackedIds {
   hashAt(index: number, key: HashKey): number {
     if (this.#ends !== undefined)
       return hashBytes(this.#bytes, index === 0 ? 0 : this.#ends[index - 1], this.#ends[index], key)
-    unpackHexId(this.#bytes, index * PACKED_ID_BYTES, unpacked, 0)
-    return hashBytes(unpacked, 0, HEX_ID_BYTES, key)
+    return hashPackedId(this.#bytes, index * PACKED_ID_BYTES, key)
   }
 
   #equalsHex(index: number, source: Uint8Array, start: number, end: number): boolean {

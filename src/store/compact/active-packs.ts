@@ -1,8 +1,10 @@
+import { PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import { decodePackRecord, isActive, isRetired, type PackRecord } from '../records/pack-record.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import { viewProject } from '../records/projects.ts'
+import { UNPACKED_BYTES } from '../pack/stored-ids.ts'
 import { heldBytesOf } from './begin-merge.ts'
 import type { PackSize } from './choose.ts'
 
@@ -10,6 +12,8 @@ import type { PackSize } from './choose.ts'
 const MEMORY_PER_TABLES = 3
 /** The tables of merged packs are stored compressed. */
 const INFLATED_SHARE = 3
+/** What an id of 32 hex digits takes in memory, and does not take in storage. */
+const UNPACKED_ID_BYTES = UNPACKED_BYTES - PACKED_ID_BYTES
 
 /** A pack that readers use, and what its merge would take. */
 export interface ActivePack extends PackSize {
@@ -47,7 +51,8 @@ function activePack(sequence: number, record: PackRecord): ActivePack {
   const liveObjects = (owned?.count ?? 0) + (condemned?.count ?? 0)
   const liveBytes = objects === 0 ? 0 : Math.round((packBytes * liveObjects) / objects)
   const isMerged = sources.length > 0
-  const tablesBytes = (packBytes - record.tablesStart) * (isMerged ? INFLATED_SHARE : 1)
+  const storedTablesBytes = packBytes - record.tablesStart
+  const tablesBytes = isMerged ? storedTablesBytes * INFLATED_SHARE : storedTablesBytes + objects * UNPACKED_ID_BYTES
   const memoryBytes =
     heldBytesOf(record) + (objects === 0 ? 0 : MEMORY_PER_TABLES * tablesBytes * (liveObjects / objects))
   const mergedAt = isMerged ? epoch : -Infinity

@@ -1,6 +1,6 @@
 import type { Environment, HashKey } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
-import { hashBytes } from '../../object/id-set.ts'
+import { hashBytes } from '../../object/id-hash.ts'
 import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { BufferPool } from '../../memory/buffer-pool.ts'
 import { bytesOf } from '../bytes/joined.ts'

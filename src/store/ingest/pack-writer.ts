@@ -7,8 +7,8 @@ import { abortable } from '../../async/abort.ts'
 import type { QuotaReservation } from './quotas.ts'
 import { encodeDeltaBlock } from '../pack/delta-block.ts'
 import { type ClosedBlock, PackBuilder } from '../pack/pack-builder.ts'
-import { encodeHeader, encodeTables, type PackHeader, type PackTables } from '../pack/pack-format.ts'
-import { deflateTables } from '../pack/stored-tables.ts'
+import { encodeHeader, type PackHeader, type PackTables } from '../pack/pack-format.ts'
+import { deflateTables, encodeTables } from '../pack/stored-tables.ts'
 
 /** Blocks that are being compressed, or wait to be written, at a time. */
 const BLOCKS_IN_FLIGHT_MAX = 32
@@ -106,12 +106,12 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     const { finishedBytes } = this.#builder
     await this.#tablesMemory.set(this.#memoryBytes + finishedBytes)
     const tables = await this.#builder.tables()
-    // Compressing them takes them in one piece, and the result.
-    await this.#tablesMemory.set(this.#memoryBytes + (this.#deflatesTables ? 3 : 1) * finishedBytes)
+    // Packing takes less than the tables. Compressing them takes them in one piece, and the result.
+    await this.#tablesMemory.set(this.#memoryBytes + (this.#deflatesTables ? 3 : 2) * finishedBytes)
     const deflate = (raw: Uint8Array): Promise<Uint8Array> => this.#deflate.deflate(raw)
     const encoded = this.#deflatesTables
       ? await deflateTables(tables, tablesStart, deflate, this.#environment)
-      : encodeTables(tables, tablesStart)
+      : await encodeTables(tables, tablesStart, this.#environment)
     this.#finished = { tables, tablesStart }
     for (const chunk of encoded) yield this.#counted(chunk)
   }

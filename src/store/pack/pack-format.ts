@@ -121,11 +121,7 @@ export interface PackTables {
   readonly externals: ByteTable
 }
 
-/** The tables as they lie at the end of a pack, trailer included. `sectionsStart` is their future start in the pack. */
-export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Array[] {
-  return withTrailer(tables, encodeSections(tables), { sectionsStart, features: 0, inflatedBytes: 0 })
-}
-
+/** `packedIds` takes the place of the ids and their ends. */
 export function encodeSections(tables: PackTables, packedIds?: Uint8Array): Uint8Array[] {
   const { directory } = tables
   const parts: Record<SectionName, readonly (Uint8Array | Uint32Array)[]> = {

@@ -1,17 +1,11 @@
 import type { Yielder } from '../../async/yielder.ts'
 import type { BufferPool } from '../../memory/buffer-pool.ts'
-import { HEX_ID_BYTES, packHexId, PACKED_ID_BYTES } from '../../object/hex-id.ts'
+import { DIGIT_PAIRS, HEX_ID_BYTES, packHexId, PACKED_ID_BYTES } from '../../object/hex-id.ts'
 
 /** Ids that are packed between two looks at the clock. */
 const STRETCH_IDS = 2_048
 /** What an id takes as an entry of a table: its digits, and their end. */
 export const UNPACKED_BYTES: number = HEX_ID_BYTES + Uint32Array.BYTES_PER_ELEMENT
-
-/** The two digits of each byte, one behind the other in memory. */
-const DIGIT_PAIRS = new Uint16Array(
-  Uint8Array.from(Buffer.from(Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0')).join('')))
-    .buffer,
-)
 
 /** Ids one after the other: id i ends at `ends[i]`. */
 interface IdTable {
@@ -19,9 +13,9 @@ interface IdTable {
   readonly bytes: Uint8Array
 }
 
-/** 16 bytes for each id; `undefined` unless each has 32 lower-case hex digits. */
+/** 16 bytes for each id; `undefined` unless there are some, and each has 32 lower-case hex digits. */
 export async function packedIds({ ends, bytes }: IdTable, yielder: Yielder): Promise<Uint8Array | undefined> {
-  if (bytes.length !== ends.length * HEX_ID_BYTES) return undefined
+  if (ends.length === 0 || bytes.length !== ends.length * HEX_ID_BYTES) return undefined
   for (let i = 0; i < ends.length; i++) if (ends[i] !== (i + 1) * HEX_ID_BYTES) return undefined
   const packed = new Uint8Array(ends.length * PACKED_ID_BYTES)
   for (let i = 0; i < ends.length; i++) {

@@ -14,9 +14,23 @@ import {
 import { packedIds, StoredIds, UNPACKED_BYTES } from './stored-ids.ts'
 
 /**
- * As `encodeTables`, with the sections compressed: for packs that are written once and kept. They take less than half,
- * and reading them for the first time takes longer. Ids of 32 hex digits are packed before that: to inflate so many
- * digits, which hardly compress, would take longer than everything else.
+ * The tables as they lie at the end of a pack, trailer included. `sectionsStart` is their future start in the pack. Ids of
+ * 32 hex digits are packed: most readers go through the tables of many packs, and need no digits.
+ */
+export async function encodeTables(
+  tables: PackTables,
+  sectionsStart: number,
+  environment: Environment,
+): Promise<Uint8Array[]> {
+  const packed = await packedIds(tables.ids, new Yielder(environment))
+  const features = packed === undefined ? 0 : PACKED_IDS
+  return withTrailer(tables, encodeSections(tables, packed), { sectionsStart, features, inflatedBytes: 0 })
+}
+
+/**
+ * The same with the sections compressed: for packs that are written once and kept. They take less than half, and reading
+ * them for the first time takes longer. To inflate digits of ids, which hardly compress, would take longer than
+ * everything else.
  */
 export async function deflateTables(
   tables: PackTables,
@@ -26,11 +40,8 @@ export async function deflateTables(
 ): Promise<Uint8Array[]> {
   const packed = await packedIds(tables.ids, new Yielder(environment))
   const raw = Buffer.concat(encodeSections(tables, packed))
-  return withTrailer(tables, [await deflate(raw)], {
-    sectionsStart,
-    features: packed === undefined ? DEFLATED_SECTIONS : DEFLATED_SECTIONS | PACKED_IDS,
-    inflatedBytes: raw.length,
-  })
+  const features = DEFLATED_SECTIONS | (packed === undefined ? 0 : PACKED_IDS)
+  return withTrailer(tables, [await deflate(raw)], { sectionsStart, features, inflatedBytes: raw.length })
 }
 
 /** Tables, and the memory that they are views of. */
