@@ -1,5 +1,6 @@
 import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib'
 import type { DeflateRaw } from 'node:zlib'
+import { directOutput, outputInto, outputOf } from './stream-output.ts'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 
@@ -23,6 +24,7 @@ const IN_RESERVE = 6
 
 interface Job {
   readonly raw: Uint8Array
+  readonly into: Uint8Array | undefined
   readonly resolve: (deflated: Uint8Array) => void
   readonly reject: (error: Error) => void
 }
@@ -37,6 +39,8 @@ interface Lane {
  * a copy.
  */
 const OUTPUT_BUFFER_BYTES = 131_072
+/** With which a full flush ends, and a little more. */
+const FLUSH_BYTES = 32
 /** A lane is read once for each write, when the write is through: it must never wait for a reader before. */
 const NEVER_FULL_BYTES = 2 ** 30
 
@@ -70,16 +74,16 @@ export class DeflatePool {
   }
 
   /**
-   * `raw` as one fragment. `raw` must not change until it resolves. The fragment may be a view of a larger buffer: copy
-   * it to keep it long. At most `concurrency` inputs are compressed at once, the rest wait in order. Rejects with
+   * `raw` as one fragment. `raw` must not change until it resolves. The fragment lies at the start of `into`, if it fits
+   * there, and may otherwise be a view of a larger buffer: copy it to keep it long. At most `concurrency` inputs are compressed at once, the rest wait in order. Rejects with
    * `closing` after `close()`.
    */
-  deflate(raw: Uint8Array): Promise<Uint8Array> {
+  deflate(raw: Uint8Array, into?: Uint8Array): Promise<Uint8Array> {
     if (this.#closed) return Promise.reject(closedError())
     if (raw.length === 0) return Promise.resolve(new Uint8Array(0))
     if (!this.#environment.usesThreadPool) return this.#deflateHere(raw)
     return new Promise((resolve, reject) => {
-      const job = { raw, resolve, reject }
+      const job = { raw, into, resolve, reject }
       const lane = this.#freeLane()
       if (lane === undefined) this.#queue.push(job)
       else this.#run(lane, job)
@@ -125,9 +129,12 @@ export class DeflatePool {
   #run(lane: Lane, job: Job): void {
     lane.job = job
     this.#busy.add(lane)
+    const ownOutput = job.into === undefined ? undefined : outputOf(lane.stream)
+    if (job.into !== undefined && ownOutput !== undefined) directOutput(lane.stream, outputInto(job.into))
     lane.stream.write(job.raw, (error) => {
       if (lane.job !== job || error) return
       const deflated = readAll(lane.stream)
+      if (ownOutput !== undefined) directOutput(lane.stream, ownOutput)
       lane.job = undefined
       this.#busy.delete(lane)
       this.#idle.push(lane)
@@ -154,6 +161,11 @@ export class DeflatePool {
       this.#run(lane, this.#queue.shift() as Job)
     }
   }
+}
+
+/** The memory in which the fragment of so many bytes fits, by zlib's own bound (`compressBound`) and the flush. */
+export function deflatedBytesMax(rawBytes: number): number {
+  return rawBytes + (rawBytes >>> 12) + (rawBytes >>> 14) + (rawBytes >>> 25) + FLUSH_BYTES
 }
 
 /** All buffered output of the stream. Up to Node 24 one `read()` returns all of it, from Node 26 on one buffer. */

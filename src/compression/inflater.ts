@@ -1,5 +1,6 @@
 import { constants, createInflateRaw } from 'node:zlib'
 import type { InflateRaw } from 'node:zlib'
+import { directOutput, outputInto, outputOf, type StreamOutput } from './stream-output.ts'
 
 /** As many as the thread pool has threads, unless the host set another number. */
 const LANES_MAX = 4
@@ -15,21 +16,13 @@ interface Job {
   readonly resolve: (isWhole: boolean) => void
 }
 
-/**
- * What lies behind the streams of `node:zlib`, in every version of Node that there is, and not in its documentation:
- * where output goes, from which byte on, and how much of it there may be. On a platform where these names mean nothing,
- * output comes in buffers of the stream's own and is copied.
- */
-interface OutputInternals {
-  readonly _outBuffer?: Buffer
-  readonly _outOffset?: number
-  readonly _chunkSize?: number
-}
-
 interface Lane {
   readonly stream: InflateRaw
-  /** Where output goes between two jobs, so that the stream does not keep the memory of the last one. */
-  readonly ownOutput: Buffer | undefined
+  /**
+   * Where output goes between two jobs, so that the stream does not keep the memory of the last one. Absent if output
+   * cannot be directed: then it is copied.
+   */
+  readonly ownOutput: StreamOutput | undefined
   job: Job | undefined
   filledBytes: number
 }
@@ -80,14 +73,14 @@ export class Inflater {
     lane.job = job
     lane.filledBytes = 0
     lane.stream.reset()
-    directOutput(lane, Buffer.from(job.output.buffer, job.output.byteOffset, job.output.length))
+    if (lane.ownOutput !== undefined) directOutput(lane.stream, outputInto(job.output))
     lane.stream.write(job.stored)
     lane.stream.write(FINAL_BLOCK)
     // An error unless the final block was read as one, and thus began where a fragment ended.
     lane.stream.flush(constants.Z_FINISH, () => {
       if (lane.job !== job || lane.stream.destroyed) return
       lane.job = undefined
-      directOutput(lane, lane.ownOutput)
+      if (lane.ownOutput !== undefined) directOutput(lane.stream, lane.ownOutput)
       job.resolve(lane.filledBytes === job.output.length - 1)
       this.#idle.push(lane)
       this.#startWaiting()
@@ -115,14 +108,4 @@ function take(lane: Lane, chunk: Uint8Array): boolean {
   if (!isThere) output.set(chunk, filledBytes)
   lane.filledBytes += chunk.length
   return true
-}
-
-function outputOf(stream: InflateRaw): Buffer | undefined {
-  const { _outBuffer: output, _outOffset: offset, _chunkSize: bytes } = stream as unknown as OutputInternals
-  return Buffer.isBuffer(output) && offset === 0 && bytes === output.length ? output : undefined
-}
-
-function directOutput({ stream, ownOutput }: Lane, output: Buffer | undefined): void {
-  if (ownOutput === undefined || output === undefined) return
-  Object.assign(stream, { _outBuffer: output, _outOffset: 0, _chunkSize: output.length } satisfies OutputInternals)
 }

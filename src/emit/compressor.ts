@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import type { DeflatePool } from '../compression/deflate-pool.ts'
+import { type DeflatePool, deflatedBytesMax } from '../compression/deflate-pool.ts'
 import type { Fragment, ReusedMemory } from '../object/selection.ts'
 import type { Pacer } from './pacer.ts'
 
@@ -153,14 +153,18 @@ class FragmentLine {
     return all
   }
 
-  /** The pool returns a part of a larger buffer. A slow reader would keep that buffer from being freed. */
+  /** The result is a part of a larger buffer. A slow reader would keep that buffer from others. */
   async #deflated(raw: Uint8Array): Promise<DeflatedFragment> {
     const isCopied = this.#roomBytes() < COPY_ROOM_BYTES_MAX
-    const compressing = this.#pool.deflate(raw)
+    const memory = this.#memory?.take(deflatedBytesMax(raw.length))
+    const compressing = this.#pool.deflate(raw, memory)
     const [rawBytes, checksum] = [raw.length, crc32(raw)]
     const made = await compressing
+    const deflated = isCopied ? Uint8Array.from(made) : made
     this.#memory?.giveBack(raw)
-    return { deflated: isCopied ? Uint8Array.from(made) : made, rawBytes, crc32: checksum }
+    if (memory !== undefined)
+      this.#memory?.giveBack(memory.subarray(deflated.buffer === memory.buffer ? deflated.length : 0))
+    return { deflated, rawBytes, crc32: checksum }
   }
 }
 

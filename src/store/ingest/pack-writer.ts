@@ -1,4 +1,4 @@
-import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import { type DeflatePool, deflatedBytesMax } from '../../compression/deflate-pool.ts'
 import type { Environment } from '../../environment.ts'
 import type { BufferPool } from '../../memory/buffer-pool.ts'
 import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
@@ -37,6 +37,8 @@ export interface PackWriterParts<Batch extends ObjectBatch> {
 interface BlockInFlight {
   readonly block: ClosedBlock
   readonly deflated: Promise<Uint8Array> | Uint8Array
+  /** The memory that was lent for it. */
+  readonly memory: Uint8Array | undefined
 }
 
 /** Turns batches of objects into the bytes of a pack, compressing blocks beside the main thread. */
@@ -85,7 +87,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     return this.#builder.memoryBytes + this.#admission.memoryBytes
   }
 
-  /** The pack, block by block; its tables come in pieces of any size. */
+  /** The pack, block by block; its tables come in pieces of any size. A piece is valid until the next is asked for. */
   async *content(batches: AsyncIterable<Batch>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     yield this.#counted(encodeHeader(this.#header))
     // An upload that is aborted ends at once, also while its source keeps it waiting.
@@ -119,20 +121,22 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
   #startCompressing(): void {
     for (const block of this.#builder.takeClosed()) {
       if ('stored' in block) {
-        this.#inFlight.push({ block, deflated: block.stored })
+        this.#inFlight.push({ block, deflated: block.stored, memory: undefined })
         continue
       }
-      const deflated = this.#deflate.deflate('delta' in block ? block.delta : block.raw)
+      const raw = 'delta' in block ? block.delta : block.raw
+      const memory = this.#bufferPool.take(deflatedBytesMax(raw.length))
+      const deflated = this.#deflate.deflate(raw, memory)
       // The error is thrown where the result is awaited; until then it must not count as unhandled.
       deflated.catch(() => undefined)
-      this.#inFlight.push({ block, deflated })
+      this.#inFlight.push({ block, deflated, memory })
     }
   }
 
   /** Waits until at most `remaining` blocks are in flight. */
   async *#place(remaining: number): AsyncGenerator<Uint8Array> {
     while (this.#inFlight.length > remaining) {
-      const { block, deflated: next } = this.#inFlight.shift() as BlockInFlight
+      const { block, deflated: next, memory } = this.#inFlight.shift() as BlockInFlight
       const deflated = next instanceof Promise ? await next : next
       if ('raw' in block) this.#bufferPool.giveBack(block.raw)
       // The block that holds the base was placed before.
@@ -142,6 +146,8 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
           : deflated
       this.#builder.placed(stored, this.#packBytes)
       yield this.#counted(stored)
+      // Whoever asks for the next piece is done with this one.
+      if (memory !== undefined) this.#bufferPool.giveBack(memory)
     }
   }
 

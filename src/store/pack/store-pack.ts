@@ -17,7 +17,8 @@ export async function storePack(
   let firstBytes = 0
   try {
     for (let next = await content.next(); !next.done; next = await content.next()) {
-      first.push(next.value)
+      // What was yielded may be written over when the next is asked for.
+      first.push(Uint8Array.from(next.value))
       firstBytes += next.value.length
       if (firstBytes > INLINE_PACK_BYTES_MAX) {
         await blobs.put(blobName, within(first, content), { signal })
