@@ -336,15 +336,15 @@ export class ClosureWalk {
 
   /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
-    const sets = [this.#unresolved, this.#missing, this.#absentClaims, this.#places.inDoubt, this.#unsure]
-    const idsBytes = sets.reduce((sum, { memoryBytes }) => sum + memoryBytes, 0)
-    return this.#memory.setTables(idsBytes + this.#packsBytes + besideBytes)
+    const ids = this.#unresolved.memoryBytes + this.#missing.memoryBytes + this.#absentClaims.memoryBytes
+    const doubts = this.#places.inDoubt.memoryBytes + this.#unsure.memoryBytes
+    return this.#memory.setTables(ids + doubts + this.#packsBytes + besideBytes)
   }
 
-  async #breathe(besideBytes = 0): Promise<void> {
+  /** `undefined` if there is nothing to wait for: it is called thousands of times. */
+  #breathe(besideBytes = 0): Promise<void> | undefined {
     this.#steps = 0
     this.#signal.throwIfAborted()
-    await this.#hold(besideBytes)
-    await this.#yielder.due()
+    return this.#hold(besideBytes)?.then(() => this.#yielder.due()) ?? this.#yielder.due()
   }
 }

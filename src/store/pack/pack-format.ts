@@ -221,18 +221,15 @@ export function decodeSections(
   trailer: Pick<PackTrailer, 'blocks' | 'objects' | 'features'>,
   buffers?: BufferPool,
 ): PackTables {
-  const sections = readSections(bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes))
-  const { directory, lines, ids, references, claims, externals } = sections
+  const { directory, lines, ids, references, claims, externals } = readSections(
+    bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes),
+  )
   const { blocks, objects } = trailer
   if (directory.count !== blocks || lines.count !== objects) throw corrupt('the tables of a pack do not fit together')
-  const columns = DIRECTORY_COLUMNS.map((name, i) => [name, words(directory, i * blocks, blocks)] as const)
-  const entries = Object.fromEntries(columns) as unknown as BlockDirectory
-  const unknown = entries.codecs.find((codec) => !CODECS.has(codec))
-  if (unknown !== undefined) throw corrupt(`a pack has a block of codec ${unknown}, which this release does not know`)
   return {
     objects,
     blocks,
-    directory: entries,
+    directory: directoryOf(directory, blocks),
     lineBytes: words(lines, 0, objects),
     textCrc32: words(lines, objects, objects),
     ids: (trailer.features & PACKED_IDS) === 0 ? byteTable(ids, objects) : packedTable(ids, objects, buffers),
@@ -242,24 +239,49 @@ export function decodeSections(
   }
 }
 
+function directoryOf(section: Section, blocks: number): BlockDirectory {
+  const column = (index: number): Uint32Array => words(section, index * blocks, blocks)
+  const codecs = column(0)
+  for (const codec of codecs) {
+    if (!CODECS.has(codec)) throw corrupt(`a pack has a block of codec ${codec}, which this release does not know`)
+  }
+  return {
+    codecs,
+    offsets: column(1),
+    storedBytes: column(2),
+    rawBytes: column(3),
+    objectEnds: column(4),
+    idBytes: column(5),
+    rawCrc32: column(6),
+    storedCrc32: column(7),
+  }
+}
+
 interface Section {
   readonly name: SectionName
   readonly count: number
   readonly payload: Uint8Array
 }
 
+/** `bytes` begin at a multiple of four bytes. */
 function readSections(bytes: Uint8Array): Record<SectionName, Section> {
+  const headers = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2)
   const sections: Partial<Record<SectionName, Section>> = {}
   let at = 0
-  for (const [kind, name] of SECTIONS.entries()) {
-    const reader = new ByteReader(bytes.subarray(at, at + SECTION_HEADER_BYTES), `section ${name} of a pack`)
-    const [storedKind, length, count, storedCrc] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()]
-    const payload = bytes.subarray(at + SECTION_HEADER_BYTES, at + SECTION_HEADER_BYTES + length)
-    if (storedKind !== kind || payload.length !== length)
+  for (let kind = 0; kind < SECTIONS.length; kind++) {
+    const name = SECTIONS[kind]
+    const start = at + SECTION_HEADER_BYTES
+    if (start > bytes.length || headers[at >> 2] !== kind)
       throw corrupt(`section ${name} of a pack is not where it should be`)
+    const header = at >> 2
+    const length = headers[header + 1]
+    const count = headers[header + 2]
+    const storedCrc = headers[header + 3]
+    const payload = bytes.subarray(start, start + length)
+    if (payload.length !== length) throw corrupt(`section ${name} of a pack is not where it should be`)
     if (crc32(payload) !== storedCrc) throw corrupt(`section ${name} of a pack does not match its CRC-32`)
     sections[name] = { name, count, payload }
-    at += SECTION_HEADER_BYTES + length + (-length & 3)
+    at = start + length + (-length & 3)
   }
   return sections as Record<SectionName, Section>
 }
