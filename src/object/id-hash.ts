@@ -7,15 +7,18 @@ import { DIGIT_PAIRS, PACKED_ID_BYTES } from './hex-id.ts'
  * `isSecond` gives 32 other bits.
  */
 export function hashBytes(source: Uint8Array, start: number, end: number, key: HashKey, isSecond = false): number {
-  return halfSipHash(source, start, end, false, key, isSecond)
+  return halfSipHash(source, start, end, false, key, isSecond) >>> 0
 }
 
 /** The hash of the 32 digits that the 16 bytes from `start` on stand for. */
 export function hashPackedId(packed: Uint8Array, start: number, key: HashKey): number {
-  return halfSipHash(packed, start, start + PACKED_ID_BYTES, true, key, false)
+  return halfSipHash(packed, start, start + PACKED_ID_BYTES, true, key, false) >>> 0
 }
 
-/** `isPacked`: each byte stands for two digits, and there are even numbers of bytes. */
+/**
+ * `isPacked`: each byte stands for two digits, and there are even numbers of bytes. The result is signed: V8 would make an
+ * object for most others, one for each id.
+ */
 function halfSipHash(
   source: Uint8Array,
   start: number,
@@ -60,5 +63,5 @@ function halfSipHash(
     v2 = (v2 << 16) | (v2 >>> 16)
     v0 ^= word
   }
-  return (v1 ^ v3) >>> 0
+  return v1 ^ v3
 }
