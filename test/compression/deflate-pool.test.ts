@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { inflateRawSync } from 'node:zlib'
-import { DeflatePool } from '../../src/compression/deflate-pool.ts'
+import { DeflatePool, deflatedBytesMax } from '../../src/compression/deflate-pool.ts'
 import { inflateFragments, inflateFragmentsSync } from '../../src/compression/inflate.ts'
 
 function words(bytes: number, seed: number): Uint8Array {
@@ -44,6 +44,25 @@ test('inputs larger than the output buffers and empty inputs are compressed', as
   assert.ok(fragment.length >= raw.length)
   assert.deepEqual(inflatedAlone(fragment), raw)
   assert.equal((await pool.deflate(new Uint8Array(0))).length, 0)
+  pool.close()
+})
+
+test('output lies in the memory of the caller if it fits there, and never where other output is', async () => {
+  const pool = new DeflatePool({ level: 1, concurrency: 1 })
+  const made: { raw: Uint8Array; into: Uint8Array | undefined; fragment: Uint8Array }[] = []
+  for (let i = 0; i < 60; i++) {
+    const raw = i % 2 === 0 ? randomBytes(16_384) : words(16_384, i)
+    const sizes = [undefined, deflatedBytesMax(raw.length), 1_000]
+    const size = sizes[i % sizes.length]
+    const into = size === undefined ? undefined : new Uint8Array(size + 8).subarray(8)
+    made.push({ raw, into, fragment: await pool.deflate(raw, into) })
+  }
+  for (const [i, { raw, into, fragment }] of made.entries()) {
+    assert.deepEqual(Buffer.from(inflatedAlone(fragment)), Buffer.from(raw), `input ${i}`)
+    if (into === undefined || into.length === 1_000) continue
+    assert.equal(fragment.buffer, into.buffer)
+    assert.equal(fragment.byteOffset, into.byteOffset)
+  }
   pool.close()
 })
 

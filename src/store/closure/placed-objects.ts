@@ -6,6 +6,8 @@ import type { ObjectRecord } from '../records/object-record.ts'
 
 /** More than a pack can hold. */
 const INDEX_FACTOR = 2 ** 20
+/** They grow together. */
+const COLUMNS = 9
 
 /**
  * The objects of one list with the places of their lines, in 36 bytes each. A list of random ids has one of most packs,
@@ -36,7 +38,7 @@ export class PlacedObjects {
   }
 
   get memoryBytes(): number {
-    return 9 * this.#ordinal.memoryBytes
+    return COLUMNS * this.#ordinal.memoryBytes
   }
 
   /** Returns the number of the object in the list. */
