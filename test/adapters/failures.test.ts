@@ -214,20 +214,29 @@ for (const kind of ['filesystem', 'level']) {
   test(
     `${kind}: too many open files are a temporary error with its own code`,
     { skip: process.platform === 'win32' },
-    async () => {
-      const script = fileURLToPath(new URL('few-files.ts', import.meta.url))
-      const { stdout } = await run('sh', [
-        '-c',
-        'ulimit -n 80 && exec "$0" "$@"',
-        process.execPath,
-        ...process.execArgv,
-        script,
-        kind,
-        join(root, `few-${kind}`),
-      ])
-      assert.equal(stdout, 'recovered\n')
-    },
+    async () =>
+      assert.equal(
+        await withOpenFiles(80, new URL('few-files.ts', import.meta.url), [kind, join(root, `few-${kind}`)]),
+        'recovered\n',
+      ),
   )
+}
+
+test(
+  'filesystem: the number of open files is bounded, and closing leaves none',
+  { skip: process.platform !== 'linux' },
+  async () =>
+    assert.equal(
+      await withOpenFiles(2_048, new URL('kept-files.ts', import.meta.url), [join(root, 'kept')]),
+      'closed\n',
+    ),
+)
+
+/** What a script prints in a process that may have so many files open. */
+async function withOpenFiles(limit: number, script: URL, parameters: readonly string[]): Promise<string> {
+  const limited = `ulimit -n ${limit} && exec "$0" "$@"`
+  const command = [process.execPath, ...process.execArgv, fileURLToPath(script), ...parameters]
+  return (await run('sh', ['-c', limited, ...command])).stdout
 }
 
 /** A file system of its own, small enough to fill; only the superuser of a Linux may have one. */

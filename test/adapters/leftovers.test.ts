@@ -8,7 +8,7 @@ import { chunkKey, newBlobId, pendingKey } from '../../adapters/level/blob-keys.
 import { levelBackend } from '../../adapters/level/index.ts'
 import { noise } from '../../src/storage/conformance/blob-context.ts'
 import { batchesOf } from '../../src/storage/conformance/case.ts'
-import { chunks, text } from './support.ts'
+import { chunks } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 const root = temporaryFolder()
@@ -40,22 +40,6 @@ test('filesystem: a failed put leaves no file', async () => {
   assert.deepEqual(await readdir(join(path, 'incoming')), [])
   assert.deepEqual(await batchesOf(blobs.list('')), [])
   await close()
-})
-
-test('filesystem: the number of open files is bounded, and closing leaves none', async () => {
-  const openFiles = async (): Promise<number> => (await readdir('/dev/fd')).length
-  const [files, openMax] = [400, 256]
-  const { blobs, close } = filesystemBackend({ path: join(root, 'handles') })
-  await blobs.put('warm', chunks('up'))
-  const before = await openFiles()
-  await Promise.all(Array.from({ length: files }, async (_, at) => blobs.put(`many/${at}`, chunks(String(at)))))
-  for (let at = 0; at < files; at++)
-    assert.equal(text(await blobs.read(`many/${at}`, 0, String(at).length)), String(at))
-  assert.ok((await openFiles()) <= before + openMax)
-  await blobs.remove(Array.from({ length: files }, (_, at) => `many/${at}`))
-  assert.ok((await openFiles()) <= before)
-  await close()
-  assert.ok((await openFiles()) < before)
 })
 
 test('filesystem: a truncated file is an error, never fewer bytes', async () => {

@@ -3,6 +3,7 @@ import type { Environment } from '../../environment.ts'
 import type { BufferPool } from '../../memory/buffer-pool.ts'
 import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
+import { PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import { abortable } from '../../async/abort.ts'
 import type { QuotaReservation } from './quotas.ts'
 import { encodeDeltaBlock } from '../pack/delta-block.ts'
@@ -108,8 +109,9 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
     const { finishedBytes } = this.#builder
     await this.#tablesMemory.set(this.#memoryBytes + finishedBytes)
     const tables = await this.#builder.tables()
-    // Packing takes less than the tables. Compressing them takes them in one piece, and the result.
-    await this.#tablesMemory.set(this.#memoryBytes + (this.#deflatesTables ? 3 : 2) * finishedBytes)
+    // Ids are packed beside the tables. Compressing takes them in one piece, and the result.
+    const besideBytes = this.#deflatesTables ? 2 * finishedBytes : PACKED_ID_BYTES * tables.objects
+    await this.#tablesMemory.set(this.#memoryBytes + finishedBytes + besideBytes)
     const deflate = (raw: Uint8Array): Promise<Uint8Array> => this.#deflate.deflate(raw)
     const encoded = this.#deflatesTables
       ? await deflateTables(tables, tablesStart, deflate, this.#environment)
