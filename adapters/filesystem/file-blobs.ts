@@ -157,7 +157,7 @@ export async function removeAbandoned(folder: string): Promise<void> {
   }
 }
 
-/** Every system takes slashes. */
+/** Node takes slashes on every system. */
 function fileOf({ root }: FilesPart, name: string): string {
   return `${root}/${name}${BLOB_SUFFIX}`
 }

@@ -25,13 +25,13 @@ export function outputOf(stream: DeflateRaw | InflateRaw): StreamOutput | undefi
   return { _outBuffer, _outOffset, _chunkSize }
 }
 
-/** Has all of the memory filled from its first byte on. */
+/** Output goes to this memory, from its first byte on. */
 export function outputInto(memory: Uint8Array): StreamOutput {
   const buffer = Buffer.from(memory.buffer, memory.byteOffset, memory.length)
   return { _outBuffer: buffer, _outOffset: 0, _chunkSize: buffer.length }
 }
 
-/** Between two writes only: what a write has begun, it completes where it began. */
+/** Call it between two writes only: a write ends where it began. */
 export function directOutput(stream: DeflateRaw | InflateRaw, output: StreamOutput): void {
   Object.assign(stream, output)
 }

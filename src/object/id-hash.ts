@@ -16,8 +16,8 @@ export function hashPackedId(packed: Uint8Array, start: number, key: HashKey): n
 }
 
 /**
- * `isPacked`: each byte stands for two digits, and there are even numbers of bytes. The result is signed: V8 would make an
- * object for most others, one for each id.
+ * `isPacked`: each byte stands for two digits, and the number of bytes is even. The result is signed, so that it is a
+ * small integer of V8. Most unsigned ones are not, and each would take memory of its own.
  */
 function halfSipHash(
   source: Uint8Array,

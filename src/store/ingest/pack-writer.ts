@@ -13,6 +13,8 @@ import { deflateTables, encodeTables } from '../pack/stored-tables.ts'
 
 /** Blocks that are being compressed, or wait to be written, at a time. */
 const BLOCKS_IN_FLIGHT_MAX = 32
+/** A block of one large object compresses to far less than the memory that its output might need. */
+const USUAL_RAW_BYTES_MAX = 65_536
 /** The memory of an upload in full progress, besides its tables: the current batch and the blocks in flight. */
 export const UPLOAD_BASE_BYTES: number = 2 * 1_048_576
 
@@ -127,7 +129,8 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
         continue
       }
       const raw = 'delta' in block ? block.delta : block.raw
-      const memory = this.#bufferPool.take(deflatedBytesMax(raw.length))
+      const isUsual = raw.length <= USUAL_RAW_BYTES_MAX
+      const memory = isUsual ? this.#bufferPool.take(deflatedBytesMax(raw.length)) : undefined
       const deflated = this.#deflate.deflate(raw, memory)
       // The error is thrown where the result is awaited; until then it must not count as unhandled.
       deflated.catch(() => undefined)
