@@ -21,7 +21,7 @@ import { rechunk } from '../common/rechunk.ts'
 /** The bytes that one put holds in memory and writes with one call. */
 const WRITE_BYTES = 524_288
 /** Buffers of puts that are kept for the next ones. */
-const IDLE_WRITE_BYTES_MAX = 2 * WRITE_BYTES
+const IDLE_WRITE_BYTES_MAX = 4 * WRITE_BYTES
 /** Reads in the thread pool at a time. */
 const READS_MAX = 64
 /** Longer reads leave the calling thread. */

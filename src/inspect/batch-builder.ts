@@ -17,16 +17,19 @@ export class BatchBuilder {
   /** Made for the first line of a batch. */
   #lines: ByteList | undefined
   #lineBytesAtFirst = LINE_BYTES_AT_FIRST
-  #names = new IdColumn(OBJECTS_AT_FIRST)
+  #names: IdColumn
   #lineBytes = new Uint32Array(OBJECTS_AT_FIRST)
   #idBytes = new Uint16Array(OBJECTS_AT_FIRST)
   #referenceEnds = new Uint32Array(OBJECTS_AT_FIRST)
   #claimEnds = new Uint32Array(OBJECTS_AT_FIRST)
   #count = 0
 
-  /** Lines are in memory of the pool, if there is one: who needs those of a batch no more may give them back. */
+  /**
+   * Lines and names are in memory of the pool, if there is one: who needs those of a batch no more may give them back.
+   */
   constructor(bufferPool?: BufferPool) {
     this.#bufferPool = bufferPool
+    this.#names = new IdColumn(OBJECTS_AT_FIRST, bufferPool)
   }
 
   get count(): number {
@@ -93,8 +96,8 @@ export class BatchBuilder {
       lines,
       lineBytes: this.#lineBytes.subarray(0, count),
       idBytes: this.#idBytes.subarray(0, count),
-      names: this.#names.bytes,
       nameEnds: this.#names.ends,
+      names: this.#names.detach(),
       referenceEnds: this.#referenceEnds.subarray(0, count),
       claimEnds: this.#claimEnds.subarray(0, count),
     }
@@ -121,7 +124,8 @@ export class BatchBuilder {
   /** The next batch will be about as large as the last one, an unusually large one aside. */
   #startAnew(last: ObjectBatch): void {
     const capacity = Math.max(OBJECTS_AT_FIRST, Math.min(last.count, 4_096))
-    this.#names = new IdColumn(Math.max(OBJECTS_AT_FIRST, Math.min(last.nameEnds.length, 16_384)))
+    const names = Math.max(OBJECTS_AT_FIRST, Math.min(last.nameEnds.length, 16_384))
+    this.#names = new IdColumn(names, this.#bufferPool)
     this.#lineBytes = new Uint32Array(capacity)
     this.#idBytes = new Uint16Array(capacity)
     this.#referenceEnds = new Uint32Array(capacity)

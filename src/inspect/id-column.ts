@@ -1,3 +1,4 @@
+import type { BufferPool } from '../memory/buffer-pool.ts'
 import { ByteList } from '../object/byte-list.ts'
 
 /** Ids as UTF-8, one after the other, with the end of each: the form in which a batch holds them. */
@@ -6,8 +7,9 @@ export class IdColumn {
   #ends: Uint32Array
   #count = 0
 
-  constructor(capacity: number) {
-    this.#bytes = new ByteList(capacity * 32)
+  /** The bytes are in memory of the pool, if there is one. */
+  constructor(capacity: number, bufferPool?: BufferPool) {
+    this.#bytes = new ByteList(capacity * 32, bufferPool)
     this.#ends = new Uint32Array(Math.max(1, capacity))
   }
 
@@ -37,6 +39,11 @@ export class IdColumn {
     if (shift === 0) this.#ends.set(others.ends, this.#count)
     else for (let i = 0; i < others.count; i++) this.#ends[this.#count + i] = shift + others.#ends[i]
     this.#count += others.count
+  }
+
+  /** The bytes, which may be given back to the pool. The column is not used after that. */
+  detach(): Uint8Array {
+    return this.#bytes.detach()
   }
 
   clear(): void {

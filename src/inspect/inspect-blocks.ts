@@ -25,7 +25,7 @@ interface Line {
 export async function* inspectBlocks(
   groups: AsyncIterable<ReceivedBlocks>,
   limits: Pick<Limits, 'nestingMax' | 'objectBytesMax'>,
-  options: Pick<InspectOptions, 'signal' | 'environment'>,
+  options: Pick<InspectOptions, 'signal' | 'environment' | 'bufferPool'>,
 ): AsyncGenerator<ObjectBatch, void, undefined> {
   const inspector = new BlockInspector(limits, options)
   for await (const { blocks, raw } of groups) {
@@ -44,7 +44,7 @@ export async function* inspectBlocks(
 class BlockInspector {
   readonly #limits: Pick<Limits, 'objectBytesMax'>
   readonly #scan: ObjectScan<Line>
-  readonly #batch = new BatchBuilder()
+  readonly #batch: BatchBuilder
   readonly #line: Line = { block: 0, index: 0 }
   #blocks: ReadyBlock[] = []
   /** Of the current line: where its text starts, and its line feed. */
@@ -53,9 +53,10 @@ class BlockInspector {
 
   constructor(
     limits: Pick<Limits, 'nestingMax' | 'objectBytesMax'>,
-    options: Pick<InspectOptions, 'signal' | 'environment'>,
+    options: Pick<InspectOptions, 'signal' | 'environment' | 'bufferPool'>,
   ) {
     this.#limits = limits
+    this.#batch = new BatchBuilder(options.bufferPool)
     this.#scan = new ObjectScan({ ...options, nestingMax: limits.nestingMax, placeOf })
   }
 

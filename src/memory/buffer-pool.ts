@@ -1,7 +1,9 @@
 /** Smaller buffers are allocated anew each time: they are little garbage. */
 const SIZE_BYTES_MIN = 4_096
-/** Capacities are multiples of this, so that a buffer suits others of about its size. */
-const CAPACITY_STEP_BYTES = 4_096
+/** Capacities are multiples of this. */
+const CAPACITY_STEP_BYTES_MIN = 4_096
+/** And there are so many of them from one power of two to the next, so that a buffer suits others of about its size. */
+const CAPACITIES_BETWEEN_POWERS = 16
 /** A buffer is not used where more than this part of it would stay empty. */
 const EMPTY_SHARE_MAX = 0.5
 
@@ -70,5 +72,6 @@ export class BufferPool {
 }
 
 function allocated(sizeBytes: number): ArrayBuffer {
-  return Buffer.allocUnsafeSlow(Math.ceil(sizeBytes / CAPACITY_STEP_BYTES) * CAPACITY_STEP_BYTES).buffer
+  const stepBytes = Math.max(CAPACITY_STEP_BYTES_MIN, 2 ** Math.floor(Math.log2(sizeBytes)) / CAPACITIES_BETWEEN_POWERS)
+  return Buffer.allocUnsafeSlow(Math.ceil(sizeBytes / stepBytes) * stepBytes).buffer
 }

@@ -3,13 +3,12 @@
  *
  * `names` holds the ids that the objects mention, one after the other; `nameEnds[k]` is where name k ends. Object i mentions the names from
  * `claimEnds[i - 1]` (0 for the first) up to `referenceEnds[i]` as references, and from there up to `claimEnds[i]` as claims (`__closure`).
+ *
+ * `lines` and `names` may be in memory of a pool: who needs one of them no more may give it back to the pool.
  */
 export interface ObjectBatch {
   readonly count: number
-  /**
-   * The objects as they will be sent: lines `<id> TAB <json> LF`, one after the other. They may be in memory of a pool:
-   * who needs them no more may give them back to it.
-   */
+  /** The objects as they will be sent: lines `<id> TAB <json> LF`, one after the other. */
   readonly lines: Uint8Array
   /** Bytes of line i, its LF included. */
   readonly lineBytes: Uint32Array

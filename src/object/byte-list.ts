@@ -1,6 +1,8 @@
 import type { BufferPool } from '../memory/buffer-pool.ts'
 
 const SHORT_BYTES = 48
+const CAPACITY_BYTES_MIN = 16
+const NOTHING = new Uint8Array(0)
 
 /** Where the memory of lists comes from, and where it goes. */
 type Lender = Pick<BufferPool, 'takeAny' | 'giveBack'>
@@ -10,12 +12,14 @@ const SYSTEM: Lender = { takeAny: (sizeBytes) => Buffer.allocUnsafeSlow(sizeByte
 /** Bytes that are appended piece by piece to one growing buffer. */
 export class ByteList {
   readonly #lender: Lender
-  #bytes: Uint8Array
+  readonly #capacityBytesAtFirst: number
+  #bytes: Uint8Array = NOTHING
   #length = 0
 
+  /** The buffer is made with the first bytes: many lists get none. */
   constructor(capacityBytes: number, lender: Lender = SYSTEM) {
     this.#lender = lender
-    this.#bytes = lender.takeAny(Math.max(16, capacityBytes))
+    this.#capacityBytesAtFirst = Math.max(CAPACITY_BYTES_MIN, capacityBytes)
   }
 
   get length(): number {
@@ -30,7 +34,7 @@ export class ByteList {
   reserve(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#bytes.length) return
-    const larger = this.#lender.takeAny(Math.max(needed, this.#bytes.length * 2))
+    const larger = this.#lender.takeAny(Math.max(needed, this.#bytes.length * 2, this.#capacityBytesAtFirst))
     larger.set(this.view())
     this.#lender.giveBack(this.#bytes)
     this.#bytes = larger

@@ -67,7 +67,7 @@ export async function uploadObjects(
     return inspectBlocks(
       leased(blocks, (group) => group.blocks.map(({ rawBytes }) => rawBytes), { memory, assigned }),
       limits,
-      { signal, environment },
+      { signal, bufferPool: memory.bufferPool, environment },
     )
   }
 }

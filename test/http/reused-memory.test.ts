@@ -6,6 +6,8 @@ import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import type { ObjectService } from '../../src/index.ts'
 import type { BlobStore, StorageBackend } from '../../src/storage/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { countLent } from '../support/lent.ts'
+import { blockUpload, bodyOf, inBlocks } from '../support/ready-blocks.ts'
 import { behindPort, jsonUpload, openService } from './served.ts'
 
 /** Their texts hardly compress, so an answer takes several reads of 1 MB. */
@@ -56,6 +58,26 @@ test('answers that are inflated are whole in every form while memory is used aga
   }
   for (let round = 0; round < ROUNDS; round++)
     await Promise.all(Array.from({ length: 2 * DOWNLOADS }, (_, number) => inOneForm(number)))
+})
+
+test('uploads give all memory back that they were lent', async (t) => {
+  const counted = countLent(t)
+  const objects = Array.from({ length: OBJECTS }, (_, i) => ({
+    id: `object-${i}`,
+    children: Array.from({ length: 40 }, (__, k) => ({ referencedId: `object-${(i * 41 + k) % OBJECTS}` })),
+  }))
+  const uploads = {
+    JSON: jsonUpload(objects),
+    'ready blocks': blockUpload(bodyOf(inBlocks(objects.map((object) => JSON.stringify(object))))),
+  }
+  for (const [form, upload] of Object.entries(uploads)) {
+    const service = openService({ backend: filesystemBackend({ path: temporaryFolder(t) }) })
+    const answer = await service.fetch(new Request('http://in.process/objects/p', upload))
+    assert.ok(answer.ok, await answer.text())
+    assert.ok(counted.bytes > 1_000_000, `${form}: ${counted.bytes} bytes were lent`)
+    assert.equal(counted.outBytes, 0, form)
+    await service.close()
+  }
 })
 
 test('a host that keeps what is written to a response keeps it unchanged', async (t) => {

@@ -18,6 +18,14 @@ test('memory that was given back is lent again, for reads of about its size', ()
   assert.equal(taken(buffers, READ_BYTES).buffer, first.buffer)
 })
 
+test('large memory suits what is a little larger, too', () => {
+  const buffers = new BufferPool(10_000_000)
+  const first = taken(buffers, 6_430_000)
+  buffers.giveBack(first)
+  assert.equal(taken(buffers, 6_470_000).buffer, first.buffer)
+  assert.ok(first.buffer.byteLength < 1.07 * 6_430_000, `${first.buffer.byteLength} bytes`)
+})
+
 test('memory is lent again only when all parts of it were given back', () => {
   const buffers = new BufferPool(1_000_000)
   const lent = taken(buffers, READ_BYTES)

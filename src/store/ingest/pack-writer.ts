@@ -99,6 +99,7 @@ export class PackWriter<Batch extends ObjectBatch = ObjectBatch> {
       if (this.#admission.added !== undefined) this.#quota?.check(this.#admission.added)
       await this.#tablesMemory.set(this.#memoryBytes)
       this.#bufferPool.giveBack(batch.lines)
+      this.#bufferPool.giveBack(batch.names)
       this.#startCompressing()
       yield* this.#place(BLOCKS_IN_FLIGHT_MAX)
       signal.throwIfAborted()
