@@ -1,8 +1,8 @@
 import type { Environment } from '../../environment.ts'
 import type { ReadRoots } from '../../object/collection.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
-import { readSource } from '../pack/read-source.ts'
-import { decodePlanTables } from '../plan/plan-format.ts'
+import type { MemoryBudget } from '../../memory/memory-budget.ts'
+import { readPlanTables } from '../plan/read-plan.ts'
 import { locate } from '../records/locator.ts'
 import { condemnedBlobKey, keyBounds, keyParts, parseHex, planBlobName, planKey } from '../records/keys.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
@@ -19,6 +19,7 @@ export interface PlanUpkeepParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly environment: Environment
+  readonly budget: Pick<MemoryBudget, 'bufferPool'>
   readonly epoch: () => Promise<number>
   /** Makes the plan of a root anew; answers use the one that is there until then. */
   readonly replan: (projectId: string, rootId: string, signal: AbortSignal) => Promise<void>
@@ -136,10 +137,9 @@ export class PlanUpkeep {
   }
 
   async #names(projectId: string, { record }: StoredPlan, { sequences }: RetiredPacks): Promise<boolean> {
-    const { blobs, environment } = this.#parts
-    const source = { blob: planBlobName(projectId, record.planId) }
-    const bytes = await readSource(blobs, source, record.tablesStart, record.planBytes).catch(onlyIfDamaged)
-    const tables = bytes && (await decodePlanTables(bytes, environment).catch(onlyIfDamaged))
+    const { blobs, budget, environment } = this.#parts
+    const reading = { blobs, environment, bufferPool: budget.bufferPool }
+    const tables = await readPlanTables(reading, planBlobName(projectId, record.planId), record).catch(onlyIfDamaged)
     if (tables === undefined) return true
     return [...tables.packs, ...(tables.closure?.packs ?? [])].some(({ sequence }) => sequences.has(sequence))
   }

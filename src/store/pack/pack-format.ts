@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { BufferPool } from '../../memory/buffer-pool.ts'
-import { PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
-import { StoredIds } from './stored-ids.ts'
 
 /**
  * The pack: what one upload stores, in the order
@@ -24,15 +21,14 @@ export const PACKED_IDS = 2
 const KNOWN_FEATURES = DEFLATED_SECTIONS | PACKED_IDS
 const HEADER_MAGIC = Buffer.from('STOWPACK', 'latin1')
 const TRAILER_MAGIC = Buffer.from('STOWTAIL', 'latin1')
-const SECTION_HEADER_BYTES = 16
+export const SECTION_HEADER_BYTES = 16
 export const TRAILER_BYTES = 80
 export const CODEC_RAW_DEFLATE = 0
 /** A line as edits to another one. The number 1 is reserved. */
 export const CODEC_DELTA = 2
-const CODECS: ReadonlySet<number> = new Set([CODEC_RAW_DEFLATE, CODEC_DELTA])
 
-const SECTIONS = ['directory', 'lines', 'ids', 'references', 'claims', 'externals'] as const
-type SectionName = (typeof SECTIONS)[number]
+export const SECTIONS = ['directory', 'lines', 'ids', 'references', 'claims', 'externals'] as const
+export type SectionName = (typeof SECTIONS)[number]
 
 export interface PackHeader {
   readonly projectId: string
@@ -210,106 +206,6 @@ export function divideTables(bytes: Uint8Array): { readonly sections: Uint8Array
   if (trailer.sectionsBytes !== bytes.length - TRAILER_BYTES)
     throw corrupt('the tables of a pack and its trailer disagree on their length')
   return { sections: bytes.subarray(0, trailer.sectionsBytes), trailer }
-}
-
-/**
- * Reads sections that are not compressed. The tables are views of `bytes` where its alignment allows; ids that are
- * packed there are unpacked into memory that `buffers` lends. Throws `corrupt_data`.
- */
-export function decodeSections(
-  bytes: Uint8Array,
-  trailer: Pick<PackTrailer, 'blocks' | 'objects' | 'features'>,
-  buffers?: BufferPool,
-): PackTables {
-  const { directory, lines, ids, references, claims, externals } = readSections(
-    bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes),
-  )
-  const { blocks, objects } = trailer
-  if (directory.count !== blocks || lines.count !== objects) throw corrupt('the tables of a pack do not fit together')
-  return {
-    objects,
-    blocks,
-    directory: directoryOf(directory, blocks),
-    lineBytes: words(lines, 0, objects),
-    textCrc32: words(lines, objects, objects),
-    ids: (trailer.features & PACKED_IDS) === 0 ? byteTable(ids, objects) : packedTable(ids, objects, buffers),
-    references: rows(references, objects),
-    claims: rows(claims, objects),
-    externals: byteTable(externals, externals.count),
-  }
-}
-
-function directoryOf(section: Section, blocks: number): BlockDirectory {
-  const column = (index: number): Uint32Array => words(section, index * blocks, blocks)
-  const codecs = column(0)
-  for (const codec of codecs) {
-    if (!CODECS.has(codec)) throw corrupt(`a pack has a block of codec ${codec}, which this release does not know`)
-  }
-  return {
-    codecs,
-    offsets: column(1),
-    storedBytes: column(2),
-    rawBytes: column(3),
-    objectEnds: column(4),
-    idBytes: column(5),
-    rawCrc32: column(6),
-    storedCrc32: column(7),
-  }
-}
-
-interface Section {
-  readonly name: SectionName
-  readonly count: number
-  readonly payload: Uint8Array
-}
-
-/** `bytes` begin at a multiple of four bytes. */
-function readSections(bytes: Uint8Array): Record<SectionName, Section> {
-  const headers = new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length >> 2)
-  const sections: Partial<Record<SectionName, Section>> = {}
-  let at = 0
-  for (let kind = 0; kind < SECTIONS.length; kind++) {
-    const name = SECTIONS[kind]
-    const start = at + SECTION_HEADER_BYTES
-    if (start > bytes.length || headers[at >> 2] !== kind)
-      throw corrupt(`section ${name} of a pack is not where it should be`)
-    const header = at >> 2
-    const length = headers[header + 1]
-    const count = headers[header + 2]
-    const storedCrc = headers[header + 3]
-    const payload = bytes.subarray(start, start + length)
-    if (payload.length !== length) throw corrupt(`section ${name} of a pack is not where it should be`)
-    if (crc32(payload) !== storedCrc) throw corrupt(`section ${name} of a pack does not match its CRC-32`)
-    sections[name] = { name, count, payload }
-    at = start + length + (-length & 3)
-  }
-  return sections as Record<SectionName, Section>
-}
-
-function words(section: Section, start: number, length: number): Uint32Array {
-  const { payload } = section
-  if ((start + length) * 4 > payload.length)
-    throw corrupt(`section ${section.name} of a pack is too short for its contents`)
-  return new Uint32Array(payload.buffer, payload.byteOffset + start * 4, length)
-}
-
-function byteTable(section: Section, count: number): ByteTable {
-  const ends = words(section, 0, count)
-  const bytes = section.payload.subarray(count * 4)
-  if ((count === 0 ? 0 : ends[count - 1]) !== bytes.length)
-    throw corrupt(`section ${section.name} of a pack does not end where it should`)
-  return { ends, bytes }
-}
-
-function packedTable({ name, payload }: Section, count: number, buffers: BufferPool | undefined): ByteTable {
-  if (payload.length !== count * PACKED_ID_BYTES)
-    throw corrupt(`section ${name} of a pack does not end where it should`)
-  return new StoredIds(payload, buffers)
-}
-
-function rows(section: Section, count: number): Rows {
-  const ends = words(section, 0, count)
-  return { ends, targets: words(section, count, count === 0 ? 0 : ends[count - 1]) }
 }
 
 export function tableEntry(table: ByteTable, index: number): Uint8Array {

@@ -2,8 +2,8 @@ import { Yielder } from '../../async/yielder.ts'
 import type { Environment } from '../../environment.ts'
 import { INFLATED_SPARE_BYTES, inflateFragments } from '../../compression/inflate.ts'
 import type { BufferPool } from '../../memory/buffer-pool.ts'
+import { decodeSections } from './decoded-sections.ts'
 import {
-  decodeSections,
   DEFLATED_SECTIONS,
   divideTables,
   encodeSections,

@@ -15,7 +15,6 @@ import { planBlobName, planKey } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { decodePlanTables } from './plan-format.ts'
 import { holdsInLayout, packsAreThere } from './plan-layout.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
 import { loadedPlan, LOOKED_UP_IDS_MAX, makeInMemory } from './loaded-plan.ts'
@@ -23,7 +22,7 @@ import type { LoadedPlan } from './planned-selection.ts'
 import { isQuiet } from '../records/projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
-import { readSource } from '../pack/read-source.ts'
+import { readPlanTables } from './read-plan.ts'
 import { hasTextsThatCount } from './plan-texts.ts'
 import { PlanQuota } from './plan-quota.ts'
 import { PlanRecords } from './plan-records.ts'
@@ -252,7 +251,7 @@ export class PlanCache {
   }
 
   async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
-    const { blobs, environment, onError } = this.#parts
+    const { blobs, budget, environment, onError } = this.#parts
     const { layout } = project
     const value = await this.#stored.value(key)
     if (value === undefined) return undefined
@@ -261,10 +260,7 @@ export class PlanCache {
       const record = decodePlanRecord(key, value)
       blobName = planBlobName(project.projectId, record.planId)
       const use = this.#quota.useOf(nameOf(key), blobName)
-      const tables = await decodePlanTables(
-        await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
-        environment,
-      )
+      const tables = await readPlanTables({ blobs, environment, bufferPool: budget.bufferPool }, blobName, record)
       if (!(await packsAreThere(this.#parts, project, tables))) {
         await this.#stored.drop(project.projectId, { key, value, blobName })
         return undefined
