@@ -15,11 +15,10 @@ const GROWING_PERCENT_STEP = 5
 /**
  * How much a process holds beside its memory budget when it begins to collect more often, and when it collects as often
  * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 150 MB, and the budget is
- * seldom used up. The allocator of the system keeps some of what it once gave, and no collection returns that. With 40 MB
- * less here, a first download of 1,000,000 objects began 100 ms later, and the process held some 5 MB less.
+ * seldom used up. The allocator of the system keeps some of what it once gave, and no collection returns that.
  */
-const OTHER_BYTES_WIDE = 174_000_000
-const OTHER_BYTES_NARROW = 214_000_000
+const OTHER_BYTES_WIDE = 134_000_000
+const OTHER_BYTES_NARROW = 174_000_000
 /**
  * Both halves of the space of young objects. V8 doubles it under load, up to 32 MB, and halves it when there is little
  * to do. Nothing is faster with more than this.
