@@ -7,6 +7,7 @@ import {
   type ByteTable,
   CODEC_DELTA,
   CODEC_RAW_DEFLATE,
+  DIRECTORY_COLUMNS,
   PACKED_IDS,
   type PackTables,
   type PackTrailer,
@@ -18,7 +19,6 @@ import {
 import { StoredIds } from './stored-ids.ts'
 
 const WORD_BYTES = 4
-const DIRECTORY_WORDS = 8
 
 /** A section: `start` and `length` of its content count bytes. */
 interface Section {
@@ -112,7 +112,7 @@ class DecodedSections implements PackTables {
     const { blocks, objects } = this
     const { directory, lines, ids, references, claims, externals } = this.#sections
     if (directory.count !== blocks || lines.count !== objects) throw corrupt('the tables of a pack do not fit together')
-    checkWords(directory, DIRECTORY_WORDS * blocks)
+    checkWords(directory, DIRECTORY_COLUMNS.length * blocks)
     checkWords(lines, 2 * objects)
     if (this.#hasPackedIds) {
       if (ids.length !== objects * PACKED_ID_BYTES) throw endsElsewhere(ids)

@@ -77,7 +77,7 @@ export interface BlockDirectory {
   readonly storedCrc32: Uint32Array
 }
 
-const DIRECTORY_COLUMNS = [
+export const DIRECTORY_COLUMNS = [
   'codecs',
   'offsets',
   'storedBytes',
