@@ -2,7 +2,7 @@
 const SIZE_BYTES_MIN = 4_096
 /** Capacities are multiples of this. */
 const CAPACITY_STEP_BYTES_MIN = 4_096
-/** And there are so many of them from one power of two to the next, so that a buffer suits others of about its size. */
+/** Large capacities: this many from one power of two to the next, so that a buffer also serves sizes near its own. */
 const CAPACITIES_BETWEEN_POWERS = 16
 /** A buffer is not used where more than this part of it would stay empty. */
 const EMPTY_SHARE_MAX = 0.5

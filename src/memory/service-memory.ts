@@ -23,23 +23,23 @@ export const MEMORY_BYTES_MAX: number = 96 * MB
 const STEP_BYTES = 65_536
 
 /**
- * Divides `memoryBytesMax` bytes, 96 MB by default. Buffers that are kept for the next users come in addition, all but a
- * sixteenth. They are to hold two tables of merged packs: otherwise a walk would make new ones of 6 MB for each pack.
+ * Divides `memoryBytesMax` bytes, 96 MB by default. Idle buffers may take three sixteenths, two of them in addition:
+ * with less, two tables of merged packs do not fit, and a walk allocates several megabytes anew for nearly each pack.
  */
 export function divideMemory(
   memoryBytesMax: number = MEMORY_BYTES_MAX,
   options: Omit<MemoryBudgetOptions, 'stepBytes'> = {},
 ): ServiceMemory {
-  const share = Math.floor(memoryBytesMax / 8)
-  const larger = share + (share >> 1)
-  const bufferPool = new BufferPool(larger)
-  const requests = new MemoryBudget(memoryBytesMax - share * 3, {
+  const sixteenth = Math.floor(memoryBytesMax / 16)
+  const bufferPool = new BufferPool(3 * sixteenth)
+  const requests = new MemoryBudget(memoryBytesMax - 6 * sixteenth, {
     ...options,
     stepBytes: STEP_BYTES,
     bufferPool,
     onShortage: () => answers.shrinkPaused(),
   })
-  const answers = new AnswerMemory(share, (bytes) => requests.count(bytes), options.environment, bufferPool)
-  const deltasBytes = share >> 2
-  return { requests, answers, tablesBytes: larger, plansBytes: share - deltasBytes, deltasBytes }
+  const countAnswer = (bytes: number): void => requests.count(bytes)
+  const answers = new AnswerMemory(2 * sixteenth, countAnswer, options.environment, bufferPool)
+  const deltasBytes = sixteenth >> 1
+  return { requests, answers, tablesBytes: 3 * sixteenth, plansBytes: 2 * sixteenth - deltasBytes, deltasBytes }
 }

@@ -42,8 +42,8 @@ export function decodeSections(
 }
 
 /**
- * Views of sections, each made when it is first read: walks read the tables of very many packs, and of each only a few,
- * so that most views would be nothing but garbage. What would not fit is found at once.
+ * Views of sections, each made when it is first read: a walk reads few columns of very many packs, so most views would
+ * only be garbage. The constructor finds sections that do not fit.
  */
 class DecodedSections implements PackTables {
   readonly objects: number

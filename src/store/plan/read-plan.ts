@@ -12,8 +12,8 @@ export interface PlanReaderParts {
 }
 
 /**
- * The tables of the plan in a blob. They are copies, so that its megabytes are read into memory that is used again. After
- * a read that failed, that memory is left to the collector: a thread may still write into it. Throws `corrupt_data`.
+ * Reads the tables of the plan in a blob. They are copies, so the blob is read into memory that the pool lends. After a
+ * read that failed, that memory is left to the collector: a thread may still write into it. Throws `corrupt_data`.
  */
 export async function readPlanTables(
   { blobs, environment, bufferPool }: PlanReaderParts,
