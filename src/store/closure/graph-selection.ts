@@ -63,12 +63,8 @@ async function rootSegment(
   root: { sequence: number; ordinal: number },
 ): Promise<Segment> {
   const pack = await catalog.pack(project, root.sequence)
-  const tables = await catalog.tables(pack)
-  return segmentOfBlock(
-    tables,
-    blockOf(tables.directory, root.ordinal),
-    onlyBit(tables.objects, root.ordinal),
-    pack.source,
+  return catalog.withTables(pack, (tables) =>
+    segmentOfBlock(tables, blockOf(tables.directory, root.ordinal), onlyBit(tables.objects, root.ordinal), pack.source),
   )
 }
 

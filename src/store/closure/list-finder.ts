@@ -72,9 +72,14 @@ export class ListFinder {
       const isWorth = listed.count * stride * SCAN_SHARE >= objects
       if (!isWorth || owned === undefined || !isActive(pack.record, this.#project.layout)) continue
       // Tables that cannot be read now are no reason to fail here: whoever reads the objects says why.
-      const tables = await this.#parts.catalog.tables(pack).catch(() => undefined)
-      if (tables === undefined) continue
-      this.#textBytes += await listed.scan(tables, owned, { ids: this.#ids, found: this.#found }, this.#yielder)
+      const borrowed = await this.#parts.catalog.sharedTables(pack).catch(() => undefined)
+      if (borrowed === undefined) continue
+      try {
+        const sought = { ids: this.#ids, found: this.#found }
+        this.#textBytes += await listed.scan(borrowed.tables, owned, sought, this.#yielder)
+      } finally {
+        borrowed.giveBack()
+      }
     }
   }
 

@@ -30,11 +30,12 @@ export class UnsureIds {
   async addOf(pack: Pack, catalog: PackCatalog, yielder: Yielder): Promise<void> {
     const { condemned } = pack.record
     if (condemned === undefined || condemned.count === 0 || this.#packs.has(pack.sequence)) return
-    const { ids, objects } = await catalog.tables(pack)
-    for (let ordinal = 0; ordinal < objects; ordinal++) {
-      if (condemned.has(ordinal)) this.#ids.add(tableEntry(ids, ordinal))
-      if (ordinal % STRETCH === 0) await yielder.due()
-    }
+    await catalog.withTables(pack, async ({ ids, objects }) => {
+      for (let ordinal = 0; ordinal < objects; ordinal++) {
+        if (condemned.has(ordinal)) this.#ids.add(tableEntry(ids, ordinal))
+        if (ordinal % STRETCH === 0) await yielder.due()
+      }
+    })
     this.#packs.add(pack.sequence)
   }
 }

@@ -124,24 +124,25 @@ function marksOfOthers(
       }
       const owned = record.owned ?? Bitmap.empty(record.objects)
       await walk.reach(placesIn(sequence, membersOf(owned.without(chosen))))
-      const tables = await catalog.tables(await packIn(records, project, sequence, record))
       // Those of the chosen ones that may be young, and all that may be live.
       const unsure = owned.without(isYoung(record.epoch, aging) ? all.without(chosen) : all)
-      for (const ordinals of [unsure, record.condemned]) {
-        for await (const some of lookedUp(records, project, tables, membersOf(ordinals), signal)) {
-          const kept = some.filter(
-            ({ ordinal, record: object }) =>
-              isHere(object, sequence, ordinal) &&
-              object.state === 'live' &&
-              (!chosen.has(ordinal) || isYoung(object.epoch, aging)),
-          )
-          const places = placesIn(
-            sequence,
-            kept.map(({ ordinal }) => ordinal),
-          )
-          await walk.reach(places)
+      await catalog.withTables(await packIn(records, project, sequence, record), async (tables) => {
+        for (const ordinals of [unsure, record.condemned]) {
+          for await (const some of lookedUp(records, project, tables, membersOf(ordinals), signal)) {
+            const kept = some.filter(
+              ({ ordinal, record: object }) =>
+                isHere(object, sequence, ordinal) &&
+                object.state === 'live' &&
+                (!chosen.has(ordinal) || isYoung(object.epoch, aging)),
+            )
+            const places = placesIn(
+              sequence,
+              kept.map(({ ordinal }) => ordinal),
+            )
+            await walk.reach(places)
+          }
         }
-      }
+      })
     }
     return marksOf(walk, memory)
   })

@@ -55,9 +55,10 @@ export async function mark(
     await reachRoots(parts, project, walk, roots, signal)
     const fromRoots = await marksOf(walk, memory)
     for await (const pack of packsOf(parts.records, project, { signal })) {
-      const tables = await parts.catalog.tables(await packIn(parts.records, project, pack.sequence, pack.record))
       const all = roots.length === 0
-      await reachYoung(parts, project, walk, { pack, tables, aging, all, signal })
+      await parts.catalog.withTables(await packIn(parts.records, project, pack.sequence, pack.record), (tables) =>
+        reachYoung(parts, project, walk, { pack, tables, aging, all, signal }),
+      )
     }
     return { fromRoots, kept: await marksOf(walk, memory) }
   })

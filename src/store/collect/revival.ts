@@ -74,14 +74,15 @@ async function reviveIn(
   const isHolding = isActive(record, project.layout)
   const inDoubt = wanted.without((isHolding ? record.owned : undefined) ?? Bitmap.empty(record.objects))
   if (inDoubt.count === 0) return 0
-  const tables = await parts.catalog.tables(pack)
-  let gone = 0
-  for (const ordinals of inLookups(membersOf(inDoubt))) {
-    const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
-    const { after } = await reviveObjects(parts, project, ids, epoch, signal)
-    gone += after.filter((object) => object === undefined).length
-  }
-  return gone
+  return parts.catalog.withTables(pack, async (tables) => {
+    let gone = 0
+    for (const ordinals of inLookups(membersOf(inDoubt))) {
+      const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
+      const { after } = await reviveObjects(parts, project, ids, epoch, signal)
+      gone += after.filter((object) => object === undefined).length
+    }
+    return gone
+  })
 }
 
 /** Makes every condemned object of a project live again. Resolves to what it restored. */
@@ -94,16 +95,18 @@ export async function restoreCondemned(
   const restored = new Tally()
   for await (const { sequence, record } of packsOf(records, project, { signal })) {
     if (record.condemned === undefined || record.condemned.count === 0) continue
-    const tables = await catalog.tables(await packIn(records, project, sequence, record))
-    const lines = new PackLines(tables, record)
-    for (const ordinals of inLookups(membersOf(record.condemned))) {
-      const { number } = await epochs.current()
-      const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
-      const { changed } = await reviveObjects(parts, project, ids, number, signal)
-      for (const at of changed) restored.add(lines, ordinals[at])
-      const { objects } = restored.amount
-      onProgress?.({ phase: 'restoring', objects, objectsTotal: objects })
-    }
+    const { condemned } = record
+    await catalog.withTables(await packIn(records, project, sequence, record), async (tables) => {
+      const lines = new PackLines(tables, record)
+      for (const ordinals of inLookups(membersOf(condemned))) {
+        const { number } = await epochs.current()
+        const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
+        const { changed } = await reviveObjects(parts, project, ids, number, signal)
+        for (const at of changed) restored.add(lines, ordinals[at])
+        const { objects } = restored.amount
+        onProgress?.({ phase: 'restoring', objects, objectsTotal: objects })
+      }
+    })
   }
   const { head } = await readHead(records, project.projectId)
   if (head?.layout !== project.layout) throw new LayoutChangedError()

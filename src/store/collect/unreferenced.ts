@@ -104,10 +104,11 @@ export class UnreferencedLists {
     const { condemned, objects } = record
     if (condemned === undefined || condemned.count === 0) return undefined
     const { records, catalog } = this.#parts
-    const tables = await catalog.tables(await packIn(records, project, sequence, record))
     const held = Bitmap.empty(objects)
-    for await (const some of lookedUp(records, project, tables, membersOf(condemned), signal))
-      for (const { ordinal, record: object } of some) if (isHere(object, sequence, ordinal)) held.add(ordinal)
+    await catalog.withTables(await packIn(records, project, sequence, record), async (tables) => {
+      for await (const some of lookedUp(records, project, tables, membersOf(condemned), signal))
+        for (const { ordinal, record: object } of some) if (isHere(object, sequence, ordinal)) held.add(ordinal)
+    })
     return held
   }
 

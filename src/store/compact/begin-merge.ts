@@ -35,8 +35,10 @@ export async function beginMerge(
   await parts.memory.hold(chosen.packs.reduce((sum, { record }) => sum + heldBytesOf(record), 0))
   const sources: MergeSource[] = []
   for (const pack of chosen.packs) {
-    const tables = await parts.catalog.tables(pack)
-    sources.push({ pack, moving: await objectsHeldBy(parts.records, project, pack, tables, { signal }) })
+    const moving = await parts.catalog.withTables(pack, (tables) =>
+      objectsHeldBy(parts.records, project, pack, tables, { signal }),
+    )
+    sources.push({ pack, moving })
   }
   const written = await writeMerged(
     parts,

@@ -20,7 +20,7 @@ import {
 import { LOOKUP_KEYS } from '../records/locator.ts'
 import { afterLostTry } from '../records/lost-try.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
-import { packOf, type PackCatalog } from '../records/pack-catalog.ts'
+import { type Pack, packOf, type PackCatalog } from '../records/pack-catalog.ts'
 import type { StoredProject } from '../records/project-view.ts'
 import { decodePackRecord, encodePackRecord, type PackContent, type PackRecord } from '../records/pack-record.ts'
 import { asHead, isRemoved, readHead } from '../records/projects.ts'
@@ -52,8 +52,7 @@ type MergedSource = Pick<PackRecord, 'owned' | 'reached' | 'packBytes'>
 interface OpenMerge {
   readonly project: StoredProject
   readonly merge: MergeRecord
-  readonly record: PackRecord
-  readonly tables: PackTables
+  readonly pack: Pack
   readonly sources: ReadonlyMap<number, MergedSource>
 }
 
@@ -75,14 +74,16 @@ export async function finishMerge(
   if (value === undefined) return
   const open = await openMerge(parts, project, decodeMerge(key, value), signal)
   if (open === undefined) return
-  const ownership = await repoint(parts, open, pace, signal)
+  const ownership = await parts.catalog.withTables(open.pack, (tables) =>
+    repoint(parts, open, tables, { pace, signal }),
+  )
   await retireAll(parts, open, signal)
   await parts.turns.run(project.projectId, () => takeEffect(parts, open, ownership))
 }
 
 /** `undefined` if the project is removed, or the merge took effect meanwhile. */
 async function openMerge(
-  { records, catalog }: FinishParts,
+  { records }: FinishParts,
   project: StoredProject,
   merge: MergeRecord,
   signal: AbortSignal,
@@ -93,7 +94,7 @@ async function openMerge(
   const [record] = await readPacks(records, project, [merge.sequence])
   if (record === undefined) throw corrupt(`the record of the merged pack ${merge.sequence} is missing`)
   if (record.state !== 'merging') return undefined
-  const tables = await catalog.tables(await packOf(records, { ...project, sequence: merge.sequence, record }))
+  const pack = await packOf(records, { ...project, sequence: merge.sequence, record })
   const sources = new Map<number, MergedSource>()
   for (let first = 0; first < record.sources.length; first += SOURCES_AT_ONCE) {
     const sequences = record.sources.slice(first, first + SOURCES_AT_ONCE)
@@ -104,7 +105,7 @@ async function openMerge(
       sources.set(sequences[i], { owned, reached, packBytes })
     }
   }
-  return { project, merge, record, tables, sources }
+  return { project, merge, pack, sources }
 }
 
 async function readPacks(
@@ -118,8 +119,14 @@ async function readPacks(
 }
 
 /** Moves the objects' records; returns what the merged pack owns then. */
-async function repoint(parts: FinishParts, open: OpenMerge, pace: Pace, signal: AbortSignal): Promise<Ownership> {
-  const { tables, record, sources } = open
+async function repoint(
+  parts: FinishParts,
+  open: OpenMerge,
+  tables: PackTables,
+  { pace, signal }: { readonly pace: Pace; readonly signal: AbortSignal },
+): Promise<Ownership> {
+  const { sources } = open
+  const { record } = open.pack
   const owned = Bitmap.empty(record.objects)
   const condemned = Bitmap.empty(record.objects)
   const reached = Bitmap.empty(record.objects)
@@ -127,7 +134,7 @@ async function repoint(parts: FinishParts, open: OpenMerge, pace: Pace, signal: 
     const places = [...linePlaces(tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))]
     const ids = places.map((_, at) => tableEntry(tables.ids, first + at))
     const decide = (object: ObjectRecord | undefined, at: number): Decision =>
-      moved(open, object, places[at], first + at)
+      moved(open, tables, { object, place: places[at], ordinal: first + at })
     const { after } = await changeObjects(parts, open.project, ids, decide, signal)
     for (const [at, object] of after.entries()) {
       if (object?.sequence !== open.merge.sequence || object.previous === undefined) continue
@@ -144,11 +151,12 @@ async function repoint(parts: FinishParts, open: OpenMerge, pace: Pace, signal: 
 
 /** An object that lies in a source moves, whatever its state. One that lies elsewhere is not this merge's. */
 function moved(
-  { merge, tables, sources }: OpenMerge,
-  object: ObjectRecord | undefined,
-  { blockStart, blockStoredBytes, blockRawBytes, lineStart }: LinePlace,
-  ordinal: number,
+  { merge, sources }: OpenMerge,
+  tables: PackTables,
+  found: { readonly object: ObjectRecord | undefined; readonly place: LinePlace; readonly ordinal: number },
 ): Decision {
+  const { object, ordinal } = found
+  const { blockStart, blockStoredBytes, blockRawBytes, lineStart } = found.place
   if (object === undefined || !sources.has(object.sequence)) return 'keep'
   const { state, epoch, textBytes, textCrc32 } = object
   if (textBytes !== textBytesOf(tables, ordinal) || textCrc32 !== tables.textCrc32[ordinal])

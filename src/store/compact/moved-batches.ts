@@ -4,7 +4,7 @@ import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 import { inBatches } from '../closure/graph-selection.ts'
-import type { PackTables } from '../pack/pack-format.ts'
+import { entryBytes, type PackTables } from '../pack/pack-format.ts'
 import { segmentsOf } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
@@ -115,7 +115,7 @@ async function batchOf(
     count: ordinals.length,
     lines,
     lineBytes: Uint32Array.from(ordinals, (ordinal) => tables.lineBytes[ordinal]),
-    idBytes: Uint16Array.from(ordinals, (ordinal) => rowLength(tables.ids.ends, ordinal)),
+    idBytes: Uint16Array.from(ordinals, (ordinal) => entryBytes(tables.ids, ordinal)),
     textCrc32: Uint32Array.from(ordinals, (ordinal) => tables.textCrc32[ordinal]),
     referenceEnds: new Uint32Array(ordinals.length),
     claimEnds: new Uint32Array(ordinals.length),

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { HEX_ID_BYTES, PACKED_ID_BYTES, unpackHexId } from '../../object/hex-id.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 
 /**
@@ -208,16 +209,28 @@ export function divideTables(bytes: Uint8Array): { readonly sections: Uint8Array
   return { sections: bytes.subarray(0, trailer.sectionsBytes), trailer }
 }
 
+/** A view, or a copy where the ids are packed: it takes no more memory, and the others stay packed. */
 export function tableEntry(table: ByteTable, index: number): Uint8Array {
-  return table.bytes.subarray(index === 0 ? 0 : table.ends[index - 1], table.ends[index])
+  if (table.packed === undefined) return table.bytes.subarray(startOf(table, index), table.ends[index])
+  const digits = new Uint8Array(HEX_ID_BYTES)
+  unpackHexId(table.packed, index * PACKED_ID_BYTES, digits, 0)
+  return digits
+}
+
+export function entryBytes(table: ByteTable, index: number): number {
+  return table.packed === undefined ? table.ends[index] - startOf(table, index) : HEX_ID_BYTES
+}
+
+function startOf({ ends }: ByteTable, index: number): number {
+  return index === 0 ? 0 : ends[index - 1]
 }
 
 /** The bytes of an object's text: its line is the id, a tab, the text and a line end. */
 export function textBytesOf({ lineBytes, ids }: PackTables, ordinal: number): number {
-  return lineBytes[ordinal] - (ids.ends[ordinal] - (ordinal === 0 ? 0 : ids.ends[ordinal - 1])) - 2
+  return lineBytes[ordinal] - entryBytes(ids, ordinal) - 2
 }
 
-/** The id of a target of `references` or `claims`. A view. */
+/** The id of a target of `references` or `claims`. */
 export function targetId(tables: PackTables, target: number): Uint8Array {
   return target < tables.objects
     ? tableEntry(tables.ids, target)

@@ -1,6 +1,6 @@
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
-import { type BlockDirectory, CODEC_DELTA, type PackTables } from './pack-format.ts'
+import { type BlockDirectory, CODEC_DELTA, entryBytes, type PackTables } from './pack-format.ts'
 import type { PlacedLines } from './placed-lines.ts'
 
 /** The source of stored bytes: a blob, or memory (a pack that lies inside its record). */
@@ -120,7 +120,7 @@ function cutSegment(tables: PackTables, first: number, last: number, wanted: Bit
   for (let ordinal = firstOrdinal; ordinal < endOrdinal; ordinal++) {
     if (!wanted.has(ordinal)) continue
     objects++
-    idBytes += tables.ids.ends[ordinal] - (ordinal === 0 ? 0 : tables.ids.ends[ordinal - 1])
+    idBytes += entryBytes(tables.ids, ordinal)
   }
   // A copy: the tables may be lent.
   const cut = { lineBytes: tables.lineBytes.slice(firstOrdinal, endOrdinal), firstOrdinal, wanted }

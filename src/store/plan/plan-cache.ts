@@ -307,11 +307,14 @@ export class PlanCache {
     const yielder = new Yielder(this.#parts.environment)
     for await (const pack of catalog.packsFrom(project, plan.checkedSequence, signal)) {
       const { sequence } = pack
-      const { ends, bytes } = (await catalog.tables(pack)).ids
-      for (let ordinal = 0; ordinal < ends.length; ordinal++) {
-        if (absent.has(bytes, ordinal === 0 ? 0 : ends[ordinal - 1], ends[ordinal])) return false
-        if (ordinal % STRETCH_IDS === 0) await yielder.due()
-      }
+      const hasOne = await catalog.withTables(pack, async ({ ids: { ends, bytes } }) => {
+        for (let ordinal = 0; ordinal < ends.length; ordinal++) {
+          if (absent.has(bytes, ordinal === 0 ? 0 : ends[ordinal - 1], ends[ordinal])) return true
+          if (ordinal % STRETCH_IDS === 0) await yielder.due()
+        }
+        return false
+      })
+      if (hasOne) return false
       plan.checkedSequence = Math.max(plan.checkedSequence, sequence + 1)
     }
     plan.checkedSequence = Math.max(plan.checkedSequence, project.sequence)

@@ -3,7 +3,7 @@ import { Yielder } from '../../async/yielder.ts'
 import type { MemoryBudget, MemoryLease } from '../../memory/memory-budget.ts'
 import { IdSet } from '../../object/id-set.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
-import { tableEntry } from '../pack/pack-format.ts'
+import { entryBytes, tableEntry } from '../pack/pack-format.ts'
 import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
 import { isRetired } from '../records/pack-record.ts'
 import type { ProjectView } from '../records/project-view.ts'
@@ -96,11 +96,12 @@ class LostIds {
       const lost = await this.#of(at)
       if (lost === undefined) return false
       if (lost.size === 0) continue
-      const { ids, objects } = await catalog.tables(pack)
-      for (let ordinal = 0; ordinal < objects; ordinal++) {
-        if (wanted.has(ordinal) && lost.find(tableEntry(ids, ordinal)) !== -1) unsure.add(ordinal)
-        if (ordinal % STRETCH === 0) await this.#yielder.due()
-      }
+      await catalog.withTables(pack, async ({ ids, objects }) => {
+        for (let ordinal = 0; ordinal < objects; ordinal++) {
+          if (wanted.has(ordinal) && lost.find(tableEntry(ids, ordinal)) !== -1) unsure.add(ordinal)
+          if (ordinal % STRETCH === 0) await this.#yielder.due()
+        }
+      })
     }
     return true
   }
@@ -121,17 +122,17 @@ class LostIds {
     const { catalog, environment } = this.#parts
     const { objects, owned } = pack.record
     if (owned === undefined || owned.count === objects) return new IdSet(0)
-    const { ids } = await catalog.tables(pack)
-    let idBytes = 0
-    for (let ordinal = 0; ordinal < objects; ordinal++)
-      if (!owned.has(ordinal)) idBytes += ids.ends[ordinal] - (ordinal === 0 ? 0 : ids.ends[ordinal - 1])
-    const count = objects - owned.count
-    if (!this.#memory.tryHold(IdSet.tablesBytes(count) + idBytes)) return undefined
-    const set = new IdSet(count, new Uint8Array(idBytes), environment.hashKey)
-    for (let ordinal = 0; ordinal < objects; ordinal++) {
-      if (!owned.has(ordinal)) set.add(tableEntry(ids, ordinal))
-      if (ordinal % STRETCH === 0) await this.#yielder.due()
-    }
-    return set
+    return catalog.withTables(pack, async ({ ids }) => {
+      let idBytes = 0
+      for (let ordinal = 0; ordinal < objects; ordinal++) if (!owned.has(ordinal)) idBytes += entryBytes(ids, ordinal)
+      const count = objects - owned.count
+      if (!this.#memory.tryHold(IdSet.tablesBytes(count) + idBytes)) return undefined
+      const set = new IdSet(count, new Uint8Array(idBytes), environment.hashKey)
+      for (let ordinal = 0; ordinal < objects; ordinal++) {
+        if (!owned.has(ordinal)) set.add(tableEntry(ids, ordinal))
+        if (ordinal % STRETCH === 0) await this.#yielder.due()
+      }
+      return set
+    })
   }
 }

@@ -63,19 +63,20 @@ async function hasTextsOf(
   { sequence, unsure }: PlanDoubt,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const tables = await catalog.tables(await catalog.pack(project, sequence))
-  const { objects } = tables
-  for (let first = 0; first < objects; first += LOOKUP_KEYS) {
-    const some = Array.from({ length: Math.min(LOOKUP_KEYS, objects - first) }, (_, i) => first + i)
-    const ordinals = some.filter((ordinal) => unsure.has(ordinal))
-    if (ordinals.length === 0) continue
-    const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
-    const found = await readObjects(records, project, ids, signal)
-    for (const [i, ordinal] of ordinals.entries()) {
-      const record = found[i]
-      if (record?.textBytes !== textBytesOf(tables, ordinal) || record.textCrc32 !== tables.textCrc32[ordinal])
-        return false
+  return catalog.withTables(await catalog.pack(project, sequence), async (tables) => {
+    const { objects } = tables
+    for (let first = 0; first < objects; first += LOOKUP_KEYS) {
+      const some = Array.from({ length: Math.min(LOOKUP_KEYS, objects - first) }, (_, i) => first + i)
+      const ordinals = some.filter((ordinal) => unsure.has(ordinal))
+      if (ordinals.length === 0) continue
+      const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
+      const found = await readObjects(records, project, ids, signal)
+      for (const [i, ordinal] of ordinals.entries()) {
+        const record = found[i]
+        if (record?.textBytes !== textBytesOf(tables, ordinal) || record.textCrc32 !== tables.textCrc32[ordinal])
+          return false
+      }
     }
-  }
-  return true
+    return true
+  })
 }

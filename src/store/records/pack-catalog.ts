@@ -132,6 +132,7 @@ export class PackCatalog {
     }
   }
 
+  /** The tables, for callers that cannot say when they are done: their memory is not used again. */
   tables(pack: Pack): Promise<PackTables> {
     return this.#tables.get(tablesKey(pack), () => this.#readShared(pack))
   }
@@ -139,6 +140,16 @@ export class PackCatalog {
   /** The same tables, until they are given back: after that there must be no view of them. */
   sharedTables(pack: Pack): Promise<BorrowedTables> {
     return this.#tables.borrow(tablesKey(pack), () => this.#readShared(pack))
+  }
+
+  /** Lends the same tables to `use`, which keeps no view of them. */
+  async withTables<T>(pack: Pack, use: (tables: PackTables) => T | Promise<T>): Promise<T> {
+    const { tables, giveBack } = await this.sharedTables(pack)
+    try {
+      return await use(tables)
+    } finally {
+      giveBack()
+    }
   }
 
   /**
