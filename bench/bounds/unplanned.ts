@@ -114,12 +114,11 @@ async function openTables(data: string): Promise<Tables> {
   return {
     readAll: () => readAll(() => Promise.resolve()),
     indexAll: () => {
-      const memory = { tryHold: () => true, free: () => undefined }
+      const memory = { bufferPool: new BufferPool(0), tryHold: () => true, free: () => undefined }
       const index = new LocationIndex<Pack>(REAL_ENVIRONMENT.hashKey, memory, project.sequence)
       const yielder = new Yielder(REAL_ENVIRONMENT)
       return readAll(async (pack, { ids }) => {
-        const { owned } = pack.record
-        if (owned !== undefined) await index.add(pack, ids, owned, yielder)
+        await index.add(pack, ids, pack.record, yielder)
       })
     },
     close: () => backend.close(),

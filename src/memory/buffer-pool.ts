@@ -1,3 +1,5 @@
+import { mappedBuffer } from './mapped-buffer.ts'
+
 /** Smaller buffers are allocated anew each time: they are little garbage. */
 const SIZE_BYTES_MIN = 4_096
 /** Capacities are multiples of this. */
@@ -73,5 +75,5 @@ export class BufferPool {
 
 function allocated(sizeBytes: number): ArrayBuffer {
   const stepBytes = Math.max(CAPACITY_STEP_BYTES_MIN, 2 ** Math.floor(Math.log2(sizeBytes)) / CAPACITIES_BETWEEN_POWERS)
-  return Buffer.allocUnsafeSlow(Math.ceil(sizeBytes / stepBytes) * stepBytes).buffer
+  return mappedBuffer(Math.ceil(sizeBytes / stepBytes) * stepBytes)
 }

@@ -23,15 +23,15 @@ export const MEMORY_BYTES_MAX: number = 96 * MB
 const STEP_BYTES = 65_536
 
 /**
- * Divides `memoryBytesMax` bytes, 96 MB by default. Idle buffers may take three sixteenths, two of them in addition:
- * with less, two tables of merged packs do not fit, and a walk allocates several megabytes anew for nearly each pack.
+ * Divides `memoryBytesMax` bytes, 96 MB by default. Idle buffers may take two sixteenths, one of them in addition: as
+ * much as the tables that a walk over merged packs reads at a time.
  */
 export function divideMemory(
   memoryBytesMax: number = MEMORY_BYTES_MAX,
   options: Omit<MemoryBudgetOptions, 'stepBytes'> = {},
 ): ServiceMemory {
   const sixteenth = Math.floor(memoryBytesMax / 16)
-  const bufferPool = new BufferPool(3 * sixteenth)
+  const bufferPool = new BufferPool(2 * sixteenth)
   const requests = new MemoryBudget(memoryBytesMax - 6 * sixteenth, {
     ...options,
     stepBytes: STEP_BYTES,

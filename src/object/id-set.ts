@@ -1,4 +1,5 @@
 import { REAL_ENVIRONMENT, type HashKey } from '../environment.ts'
+import { mappedBytes, mappedUint32s } from '../memory/mapped-buffer.ts'
 import { hashBytes } from './id-hash.ts'
 
 const EMPTY = 0
@@ -24,10 +25,10 @@ export class IdSet {
    */
   constructor(capacity = 64, arena?: Uint8Array, key: HashKey = REAL_ENVIRONMENT.hashKey) {
     this.#key = key
-    this.#slots = new Uint32Array(slotsFor(capacity))
-    this.#hashes = new Uint32Array(Math.max(CAPACITY_MIN, capacity))
-    this.#ends = new Uint32Array(Math.max(CAPACITY_MIN, capacity))
-    this.#bytes = arena ?? new Uint8Array(Math.max(CAPACITY_MIN, capacity) * 32)
+    this.#slots = mappedUint32s(slotsFor(capacity))
+    this.#hashes = mappedUint32s(Math.max(CAPACITY_MIN, capacity))
+    this.#ends = mappedUint32s(Math.max(CAPACITY_MIN, capacity))
+    this.#bytes = arena ?? mappedBytes(Math.max(CAPACITY_MIN, capacity) * 32)
   }
 
   /** The bytes that the tables of a set with this capacity take, besides the bytes of the ids. */
@@ -51,10 +52,10 @@ export class IdSet {
 
   /** Makes place for so many ids, and so many bytes of them, so that adding them moves nothing. */
   reserve(count: number, idBytes = 0): void {
-    if (idBytes > this.#bytes.length) this.#bytes = grown(this.#bytes, idBytes)
+    if (idBytes > this.#bytes.length) this.#bytes = grown(this.#bytes, idBytes, mappedBytes)
     if (count > this.#ends.length) {
-      this.#ends = grown(this.#ends, count)
-      this.#hashes = grown(this.#hashes, count)
+      this.#ends = grown(this.#ends, count, mappedUint32s)
+      this.#hashes = grown(this.#hashes, count, mappedUint32s)
     }
     const slots = slotsFor(count)
     if (slots > this.#slots.length) this.#rehash(slots)
@@ -158,10 +159,10 @@ export class IdSet {
     const index = this.#size
     const from = index === 0 ? 0 : this.#ends[index - 1]
     const to = from + end - start
-    if (to > this.#bytes.length) this.#bytes = grown(this.#bytes, to)
+    if (to > this.#bytes.length) this.#bytes = grown(this.#bytes, to, mappedBytes)
     if (index === this.#ends.length) {
-      this.#ends = grown(this.#ends, index + 1)
-      this.#hashes = grown(this.#hashes, index + 1)
+      this.#ends = grown(this.#ends, index + 1, mappedUint32s)
+      this.#hashes = grown(this.#hashes, index + 1, mappedUint32s)
     }
     for (let i = from, j = start; j < end; i++, j++) this.#bytes[i] = source[j]
     this.#ends[index] = to
@@ -173,7 +174,7 @@ export class IdSet {
   }
 
   #rehash(slots: number): void {
-    this.#slots = new Uint32Array(slots)
+    this.#slots = mappedUint32s(slots)
     const mask = this.#slots.length - 1
     for (let index = 0; index < this.#size; index++) {
       let slot = this.#hashes[index] & mask
@@ -193,8 +194,8 @@ function trimmed<T extends Uint8Array | Uint32Array>(array: T, length: number): 
   return array.length === length ? array : (array.slice(0, length) as T)
 }
 
-function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number): T {
-  const larger = new (array.constructor as new (length: number) => T)(Math.max(atLeast, array.length * 2))
+function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number, make: (count: number) => T): T {
+  const larger = make(Math.max(atLeast, array.length * 2))
   larger.set(array)
   return larger
 }

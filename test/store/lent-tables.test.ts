@@ -138,7 +138,7 @@ test('the tables of the next packs are read while those of one are in use, a few
   const { source, asked, back, come } = slowTables()
   const used: number[] = []
   let release: () => void = () => undefined
-  const over = new LentTables(source).lendEach(items(4, 100_000), async (_, { objects }) => {
+  const over = new LentTables(source).lendEach(items(4, 50_000), async (_, { objects }) => {
     used.push(objects)
     await new Promise<void>((resolve) => (release = resolve))
   })

@@ -1,4 +1,5 @@
 import { StowageError } from '../../errors.ts'
+import { MAPPED_BYTES_MIN, mappedBuffer } from '../../memory/mapped-buffer.ts'
 
 /** For 53 bits. */
 const VARINT_BYTES_MAX = 8
@@ -9,7 +10,7 @@ export class ByteWriter {
   #length = 0
 
   constructor(capacity = 256) {
-    this.#buffer = Buffer.allocUnsafe(capacity)
+    this.#buffer = allocated(capacity)
   }
 
   u8(value: number): this {
@@ -82,10 +83,14 @@ export class ByteWriter {
 
   #reserve(bytes: number): void {
     if (this.#length + bytes <= this.#buffer.length) return
-    const larger = Buffer.allocUnsafe(Math.max(this.#length + bytes, this.#buffer.length * 2))
+    const larger = allocated(Math.max(this.#length + bytes, this.#buffer.length * 2))
     larger.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = larger
   }
+}
+
+function allocated(bytes: number): Buffer {
+  return bytes < MAPPED_BYTES_MIN ? Buffer.allocUnsafe(bytes) : Buffer.from(mappedBuffer(bytes), 0, bytes)
 }
 
 /** Reads the output of `ByteWriter`. A read beyond the end throws `corrupt_data`, which names the subject. */

@@ -1,3 +1,5 @@
+import { mappedUint32s } from '../../memory/mapped-buffer.ts'
+
 /**
  * Unsigned 32-bit numbers in one growing typed array: eight times smaller than an array of JavaScript numbers in the
  * worst case, and one allocation.
@@ -7,7 +9,7 @@ export class Uint32List {
   #length = 0
 
   constructor(capacity = 16) {
-    this.#values = new Uint32Array(Math.max(1, capacity))
+    this.#values = mappedUint32s(Math.max(1, capacity))
   }
 
   get length(): number {
@@ -21,7 +23,7 @@ export class Uint32List {
   /** Makes place for so many values in all, so that pushing them moves nothing. */
   reserve(count: number): void {
     if (count <= this.#values.length) return
-    const larger = new Uint32Array(Math.max(count, this.#values.length * 2))
+    const larger = mappedUint32s(Math.max(count, this.#values.length * 2))
     larger.set(this.view())
     this.#values = larger
   }

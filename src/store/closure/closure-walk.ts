@@ -329,8 +329,7 @@ export class ClosureWalk {
     const walked = walkedPack(pack, objects)
     this.#walked.push(walked)
     this.#walkedBySequence.set(pack.sequence, walked)
-    const { owned } = pack.record
-    if (owned !== undefined) walked.isIndexed = await this.#places.index.add(walked, ids, owned, this.#yielder)
+    walked.isIndexed = await this.#places.index.add(walked, ids, pack.record, this.#yielder)
     return walked
   }
 

@@ -12,7 +12,7 @@ const PACKS_AT_ONCE = 8
 /** Tables of so many packs are in memory at a time, and of so many objects unless it is one pack. */
 const AHEAD_BOUNDS = {
   count: PACKS_AT_ONCE,
-  bytes: 262_144,
+  bytes: 131_072,
   bytesOf: ({ pack }: { readonly pack: Pack }): number => pack.record.objects,
 }
 

@@ -2,6 +2,8 @@ import type { Yielder } from '../../async/yielder.ts'
 import type { HashKey } from '../../environment.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
+import type { PackRecord } from '../records/pack-record.ts'
+import { type IndexMemory, IndexPieces } from './index-pieces.ts'
 import { LocationSlots } from './location-slots.ts'
 import { PackedIds } from './packed-ids.ts'
 
@@ -14,12 +16,7 @@ const SPARE_FACTOR = 1.05
 /** Ids that are looked for, or added, together. */
 export const SOUGHT_AT_ONCE = 512
 
-/** The source of an index's memory: without it packs are left out. */
-export interface IndexMemory {
-  /** Whether the index may hold so many bytes more. */
-  tryHold(bytes: number): boolean
-  free(bytes: number): void
-}
+type Facts = Pick<PackRecord, 'owned' | 'sources'>
 
 interface IndexedPack<P> {
   readonly pack: P
@@ -35,6 +32,7 @@ interface IndexedPack<P> {
 export class LocationIndex<P> {
   readonly #key: HashKey
   readonly #memory: IndexMemory
+  readonly #pieces: IndexPieces
   readonly #packsMax: number
   readonly #packs: IndexedPack<P>[] = []
   #slots = new LocationSlots(0, 0)
@@ -42,16 +40,19 @@ export class LocationIndex<P> {
   #slotsBytes = 0
   #objects = 0
   #used = 0
+  /** The packs that are in it, and those that they replaced. */
+  #everPacks = 0
   #isDropped = false
   /** Hashes of the ids that are added next. */
   readonly #added = new Uint32Array(SOUGHT_AT_ONCE)
   /** Packs are added one after the other. */
   #adding: Promise<unknown> = Promise.resolve()
 
-  /** `packsMax`: no more packs will be added. */
+  /** `packsMax`: no more packs will be added, those included that they replaced. */
   constructor(key: HashKey, memory: IndexMemory, packsMax: number) {
     this.#key = key
     this.#memory = memory
+    this.#pieces = new IndexPieces(memory)
     this.#packsMax = packsMax
   }
 
@@ -69,18 +70,22 @@ export class LocationIndex<P> {
   }
 
   /**
-   * Adds the ids of a pack that the pack owns; `false` if there is no room for it. The same pack must not be added
-   * twice.
+   * Adds the ids of a pack that the pack owns; `false` if that is not known, or there is no room for it. The same pack
+   * must not be added twice.
    */
-  add(pack: P, ids: ByteTable, owned: Bitmap, yielder: Yielder): Promise<boolean> {
-    return this.#inTurn(() => this.#add(pack, ids, owned, yielder))
+  async add(pack: P, ids: ByteTable, { owned, sources }: Facts, yielder: Yielder): Promise<boolean> {
+    return owned !== undefined && this.#inTurn(() => this.#add(pack, ids, { owned, sources }, yielder))
   }
 
   /** Lets everything go: nothing is found any more. */
   drop(): void {
+    if (this.#isDropped) return
     this.#isDropped = true
     this.#packs.length = 0
+    this.#giveBack(this.#slots)
     this.#slots = new LocationSlots(0, 0)
+    // What is being added is written there until it is found out that everything was dropped.
+    void this.#adding.then(() => this.#pieces.giveBack())
   }
 
   /** Loads what `find` reads first for the ids with these hashes, `SOUGHT_AT_ONCE` of them at most. */
@@ -116,19 +121,19 @@ export class LocationIndex<P> {
     return adding
   }
 
-  async #add(pack: P, ids: ByteTable, owned: Bitmap, yielder: Yielder): Promise<boolean> {
-    const idsBytesMax = PackedIds.memoryBytesMax(ids)
-    if (this.#isDropped || !this.#memory.tryHold(idsBytesMax)) return false
-    if (!(await this.#reserve(PackedIds.countOf(ids), yielder))) {
-      this.#memory.free(idsBytesMax)
-      return false
-    }
-    const packed = await PackedIds.of(ids, yielder)
-    this.#memory.free(idsBytesMax - packed.memoryBytes)
-    if (this.#isDropped) return false
+  async #add(
+    pack: P,
+    ids: ByteTable,
+    { owned, sources }: Facts & { owned: Bitmap },
+    yielder: Yielder,
+  ): Promise<boolean> {
+    if (this.#isDropped || !(await this.#reserve(PackedIds.countOf(ids), yielder))) return false
+    const packed = await PackedIds.of(ids, this.#pieces, yielder)
+    if (packed === undefined || this.#isDropped) return false
     const firstNumber = this.#objects
     this.#packs.push({ pack, firstNumber, ids: packed, owned })
     this.#objects += packed.count
+    this.#everPacks += 1 + sources.length
     for (let first = 0; first < packed.count && !this.#isDropped; first += SOUGHT_AT_ONCE) {
       const end = Math.min(packed.count, first + SOUGHT_AT_ONCE)
       this.#hash(packed, first, end)
@@ -154,10 +159,7 @@ export class LocationIndex<P> {
     const { objectsMax, numbersMax } = this.#slots
     if (used <= objectsMax && numbers <= numbersMax) return true
     const room = used <= objectsMax ? objectsMax : Math.max(used, Math.floor(GROWTH_FACTOR_MIN * objectsMax))
-    const ample = Math.max(
-      room,
-      Math.min(this.#objectsOf(SPARE_FACTOR * this.#packsMax), GROWTH_FACTOR_MAX * objectsMax),
-    )
+    const ample = Math.max(room, Math.min(this.#objectsExpected(), GROWTH_FACTOR_MAX * objectsMax))
     return (await this.#grow(ample, numbers, yielder)) || this.#grow(room, numbers, yielder)
   }
 
@@ -166,16 +168,30 @@ export class LocationIndex<P> {
     return this.#packs.length === 0 ? 0 : Math.ceil((packs * this.#used) / this.#packs.length)
   }
 
+  /** The objects of all packs that may come, which number as many as a merged one and its sources have for each. */
+  #objectsExpected(): number {
+    return this.#everPacks === 0 ? 0 : Math.ceil((SPARE_FACTOR * this.#packsMax * this.#used) / this.#everPacks)
+  }
+
   async #grow(room: number, numbers: number, yielder: Yielder): Promise<boolean> {
     const bytes = LocationSlots.memoryBytes(room)
     if (this.#isDropped || !this.#memory.tryHold(bytes)) return false
-    const larger = new LocationSlots(room, Math.max(room, numbers))
+    const larger = new LocationSlots(room, Math.max(room, numbers), this.#memory.bufferPool.takeAny(bytes))
     for (const packed of this.#packs) await this.#copy(packed, larger, yielder)
-    if (this.#isDropped) return false
+    if (this.#isDropped) {
+      this.#giveBack(larger)
+      return false
+    }
+    this.#giveBack(this.#slots)
     this.#slots = larger
     this.#memory.free(this.#slotsBytes)
     this.#slotsBytes = bytes
     return true
+  }
+
+  /** Nobody may find anything there any more. */
+  #giveBack({ memory }: LocationSlots): void {
+    this.#memory.bufferPool.giveBack(memory)
   }
 
   async #copy({ ids, owned, firstNumber }: IndexedPack<P>, to: LocationSlots, yielder: Yielder): Promise<void> {

@@ -11,6 +11,8 @@ const FREE = 0
  * highest bits of the hash choose the slot, so a table may have any number of slots.
  */
 export class LocationSlots {
+  /** All slots, as they were lent. */
+  readonly memory: Uint8Array
   readonly #slots: Uint32Array
   readonly #slotOfHash: number
   readonly #numberBits: number
@@ -18,9 +20,14 @@ export class LocationSlots {
   /** Written only, so that no compiler leaves out the loads of `touch`. */
   readonly #touched = new Uint32Array(1)
 
-  /** For so many objects, whose numbers are below `numbers`. */
-  constructor(objects: number, numbers: number) {
-    this.#slots = new Uint32Array(LocationSlots.#slotsFor(objects))
+  /** For so many objects, whose numbers are below `numbers`, in `memoryBytes(objects)`, whatever they contain. */
+  constructor(
+    objects: number,
+    numbers: number,
+    memory: Uint8Array = new Uint8Array(LocationSlots.memoryBytes(objects)),
+  ) {
+    this.memory = memory
+    this.#slots = new Uint32Array(memory.buffer, memory.byteOffset, LocationSlots.#slotsFor(objects)).fill(FREE)
     this.#slotOfHash = this.#slots.length / HASHES
     this.#numberBits = NUMBER_BITS_MAX - Math.clz32(numbers)
     this.#numberMask = this.#numberBits === NUMBER_BITS_MAX ? ~0 : (1 << this.#numberBits) - 1

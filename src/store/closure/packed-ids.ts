@@ -3,6 +3,7 @@ import type { HashKey } from '../../environment.ts'
 import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import { hashBytes, hashPackedId } from '../../object/id-hash.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
+import type { IndexPieces } from './index-pieces.ts'
 import { packedIds } from '../pack/stored-ids.ts'
 
 /** Bytes that are copied between two looks at the clock. */
@@ -21,24 +22,23 @@ export class PackedIds {
     this.#ends = ends
   }
 
-  static async of(ids: ByteTable, yielder: Yielder): Promise<PackedIds> {
-    const packed = ids.packed === undefined ? await packedIds(ids, yielder) : new Uint8Array(ids.packed)
-    if (packed !== undefined) return new PackedIds(packed.length / PACKED_ID_BYTES, packed, undefined)
-    return new PackedIds(ids.ends.length, await copied(ids.bytes, yielder), Uint32Array.from(ids.ends))
-  }
-
-  /** The most that a copy of these can hold. */
-  static memoryBytesMax(ids: ByteTable): number {
-    return ids.packed?.length ?? ids.bytes.length + ids.ends.byteLength
+  /** A copy in memory of `pieces`; `undefined` if there is none. */
+  static async of(ids: ByteTable, pieces: IndexPieces, yielder: Yielder): Promise<PackedIds | undefined> {
+    const copy = pieces.reserve(ids.packed?.length ?? ids.ends.byteLength + ids.bytes.length)
+    if (copy === undefined) return undefined
+    const count = PackedIds.countOf(ids)
+    if (ids.packed !== undefined) copy.set(ids.packed)
+    const packed = ids.packed === undefined ? await packedIds(ids, yielder, copy) : copy
+    pieces.keep((packed ?? copy).length)
+    if (packed !== undefined) return new PackedIds(count, packed, undefined)
+    const ends = new Uint32Array(copy.buffer, copy.byteOffset, count)
+    ends.set(ids.ends)
+    return new PackedIds(count, await copied(ids.bytes, copy.subarray(ends.byteLength), yielder), ends)
   }
 
   /** Without making digits of ids that are packed. */
   static countOf(ids: ByteTable): number {
     return ids.packed === undefined ? ids.ends.length : ids.packed.length / PACKED_ID_BYTES
-  }
-
-  get memoryBytes(): number {
-    return this.#bytes.byteLength + (this.#ends?.byteLength ?? 0)
   }
 
   /** Whether id `index` is these bytes of `source`. */
@@ -69,8 +69,7 @@ export class PackedIds {
   }
 }
 
-async function copied(bytes: Uint8Array, yielder: Yielder): Promise<Uint8Array> {
-  const copy = new Uint8Array(bytes.length)
+async function copied(bytes: Uint8Array, copy: Uint8Array, yielder: Yielder): Promise<Uint8Array> {
   for (let start = 0; start < bytes.length; start += STRETCH_BYTES) {
     copy.set(bytes.subarray(start, start + STRETCH_BYTES), start)
     await yielder.due()

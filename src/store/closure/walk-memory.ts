@@ -1,6 +1,7 @@
 import type { MemoryBudget, MemoryLease, Party } from '../../memory/memory-budget.ts'
 import type { MemoryPart } from '../../memory/memory-lease.ts'
-import type { IndexMemory } from './location-index.ts'
+import type { BufferPool } from '../../memory/buffer-pool.ts'
+import type { IndexMemory } from './index-pieces.ts'
 
 /** Of the whole budget an index takes at most this share: with less a walk is slower, and ends all the same. */
 const INDEX_SHARE = 2 / 3
@@ -23,12 +24,14 @@ export class WalkMemory implements IndexMemory {
   dropIndex: () => void = () => undefined
   /** With more ids than these bytes hold, the walk looks them up before it goes on. */
   readonly unresolvedBytesMax: number
+  readonly bufferPool: BufferPool
   readonly #tablesLease: MemoryLease
   readonly #tables: MemoryPart
   readonly #index: MemoryLease
   readonly #indexBytesMax: number
 
   constructor(budget: MemoryBudget, { signal, party, revoke }: WalkTerms) {
+    this.bufferPool = budget.bufferPool
     this.#tablesLease = budget.open({ signal, party, revoke })
     this.#tables = this.#tablesLease.part()
     this.#index = budget.open({ signal, party, isSpare: true, revoke: () => this.#releaseIndex() })
@@ -51,8 +54,9 @@ export class WalkMemory implements IndexMemory {
     this.#index.free(bytes)
   }
 
+  /** The walk is over: its index lets go of everything. */
   release(): void {
-    this.#index.release()
+    this.#releaseIndex()
     this.#tablesLease.release()
   }
 

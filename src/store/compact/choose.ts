@@ -1,7 +1,7 @@
 import { MERGE_SOURCES_MAX } from '../records/pack-record.ts'
 
-/** The largest merged pack: two bitmaps of its objects must fit into its record, and many packs into one merge. */
-export const MERGED_OBJECTS_MAX = 200_000
+/** The largest merged pack: a walk holds the tables of several of them, and each takes about 3.7 MB then. */
+export const MERGED_OBJECTS_MAX = 65_536
 const MERGED_BYTES_MAX = 2 ** 30
 export const SOURCES_MAX: number = MERGE_SOURCES_MAX
 /** Each pack is at least this many times as large as the next smaller one, so their number is logarithmic. */

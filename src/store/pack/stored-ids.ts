@@ -13,11 +13,19 @@ interface IdTable {
   readonly bytes: Uint8Array
 }
 
-/** 16 bytes for each id; `undefined` unless there are some, and each has 32 lower-case hex digits. */
-export async function packedIds({ ends, bytes }: IdTable, yielder: Yielder): Promise<Uint8Array | undefined> {
+/**
+ * 16 bytes for each id; `undefined` unless there are some, and each has 32 lower-case hex digits. They lie in `into`, if
+ * that is given, and whatever the result, it is changed.
+ */
+export async function packedIds(
+  { ends, bytes }: IdTable,
+  yielder: Yielder,
+  into?: Uint8Array,
+): Promise<Uint8Array | undefined> {
   if (ends.length === 0 || bytes.length !== ends.length * HEX_ID_BYTES) return undefined
   for (let i = 0; i < ends.length; i++) if (ends[i] !== (i + 1) * HEX_ID_BYTES) return undefined
-  const packed = new Uint8Array(ends.length * PACKED_ID_BYTES)
+  const packedBytes = ends.length * PACKED_ID_BYTES
+  const packed = into?.subarray(0, packedBytes) ?? new Uint8Array(packedBytes)
   for (let i = 0; i < ends.length; i++) {
     if (!packHexId(bytes, i * HEX_ID_BYTES, packed, i * PACKED_ID_BYTES)) return undefined
     if (i % STRETCH_IDS === STRETCH_IDS - 1) await yielder.due()

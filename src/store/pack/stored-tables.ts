@@ -1,3 +1,4 @@
+import { ByteWriter } from '../bytes/byte-codec.ts'
 import { Yielder } from '../../async/yielder.ts'
 import type { Environment } from '../../environment.ts'
 import { INFLATED_SPARE_BYTES, inflateFragments } from '../../compression/inflate.ts'
@@ -39,7 +40,10 @@ export async function deflateTables(
   environment: Environment,
 ): Promise<Uint8Array[]> {
   const packed = await packedIds(tables.ids, new Yielder(environment))
-  const raw = Buffer.concat(encodeSections(tables, packed))
+  const sections = encodeSections(tables, packed)
+  const writer = new ByteWriter(sections.reduce((sum, { length }) => sum + length, 0))
+  for (const section of sections) writer.bytes(section)
+  const raw = writer.finish()
   const features = DEFLATED_SECTIONS | (packed === undefined ? 0 : PACKED_IDS)
   return withTrailer(tables, [await deflate(raw)], { sectionsStart, features, inflatedBytes: raw.length })
 }

@@ -6,7 +6,6 @@ import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
-import { Uint32List } from '../bytes/growable.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import type { Segment } from '../pack/segment.ts'
 
@@ -23,6 +22,12 @@ const FORMAT_VERSION = 1
 /** Ids that are written or read between two checks of the clock: there can be a million. */
 const STRETCH_IDS = 512
 const ID_LENGTH_BYTES = 2
+/** Of what is written once, and of a pack besides its bitmap. */
+const FIXED_BYTES_MAX = 256
+const PACK_BYTES_MAX = 32
+/** Rows that are collected in one piece. */
+const PIECE_ROWS_MIN = 16
+const PIECE_ROWS_MAX = 4_096
 /** The source number of rows that lie in the plan's own patch. */
 export const PATCH_SOURCE = 0xffffffff
 
@@ -72,40 +77,52 @@ export interface PlanTotals {
   readonly idBytes: number
 }
 
-/** Collects rows while a plan is made. */
+/** Collects rows while a plan is made, in pieces: a list that grows in one piece leaves twice its size as garbage. */
 export class PlanRowList {
-  readonly #rows: Record<(typeof PLAN_COLUMNS)[number], Uint32List> = {
-    sources: new Uint32List(),
-    starts: new Uint32List(),
-    storedBytes: new Uint32List(),
-    rawBytes: new Uint32List(),
-    rawCrc32: new Uint32List(),
-    storedCrc32: new Uint32List(),
-    objects: new Uint32List(),
-    idBytes: new Uint32List(),
-  }
+  /** The fields of each row lie together, in the order of the columns. */
+  readonly #pieces: Uint32Array[] = []
+  #length = 0
+  /** Rows that fit into the last piece. */
+  #room = 0
 
   push(source: number, segment: Omit<Segment, 'source' | 'cut'>): void {
-    this.#rows.sources.push(source)
-    this.#rows.starts.push(segment.start)
-    this.#rows.storedBytes.push(segment.end - segment.start)
-    this.#rows.rawBytes.push(segment.rawBytes)
-    this.#rows.rawCrc32.push(segment.rawCrc32)
-    this.#rows.storedCrc32.push(segment.storedCrc32)
-    this.#rows.objects.push(segment.objects)
-    this.#rows.idBytes.push(segment.idBytes)
+    if (this.#room === 0) this.#addPiece()
+    const piece = this.#pieces[this.#pieces.length - 1]
+    const at = piece.length - this.#room * PLAN_COLUMNS.length
+    piece[at] = source
+    piece[at + 1] = segment.start
+    piece[at + 2] = segment.end - segment.start
+    piece[at + 3] = segment.rawBytes
+    piece[at + 4] = segment.rawCrc32
+    piece[at + 5] = segment.storedCrc32
+    piece[at + 6] = segment.objects
+    piece[at + 7] = segment.idBytes
+    this.#room--
+    this.#length++
   }
 
   /** These rows, then those of `after`. */
   followedBy(after: PlanRowList): PlanRows {
-    const columns = PLAN_COLUMNS.map((column) => {
-      const [these, others] = [this.#rows[column], after.#rows[column]]
-      const values = new Uint32Array(these.length + others.length)
-      values.set(these.view())
-      values.set(others.view(), these.length)
-      return [column, values] as const
+    const columns = PLAN_COLUMNS.map((name, column) => {
+      const values = new Uint32Array(this.#length + after.#length)
+      after.#copy(column, values, this.#copy(column, values, 0))
+      return [name, values] as const
     })
     return Object.fromEntries(columns) as unknown as PlanRows
+  }
+
+  #addPiece(): void {
+    this.#room = Math.min(PIECE_ROWS_MAX, Math.max(PIECE_ROWS_MIN, this.#length))
+    this.#pieces.push(new Uint32Array(this.#room * PLAN_COLUMNS.length))
+  }
+
+  /** Returns where the next value belongs. */
+  #copy(column: number, to: Uint32Array, start: number): number {
+    const end = start + this.#length
+    let row = start
+    for (const piece of this.#pieces)
+      for (let at = column; at < piece.length && row < end; at += PLAN_COLUMNS.length) to[row++] = piece[at]
+    return end
   }
 }
 
@@ -123,7 +140,7 @@ export function totalsOf(rows: PlanRows): PlanTotals {
 
 export async function encodePlanTables(tables: PlanTables, environment: Environment): Promise<Uint8Array> {
   const yielder = new Yielder(environment)
-  const writer = new ByteWriter(65_536).text(tables.closureDigest)
+  const writer = new ByteWriter(encodedBytesMax(tables)).text(tables.closureDigest)
   writer.u32(tables.packs.length)
   for (const { sequence, packId, isInline } of tables.packs)
     writer
@@ -137,6 +154,15 @@ export async function encodePlanTables(tables: PlanTables, environment: Environm
   if (tables.closure === undefined) writer.u8(0)
   else writeClosure(writer.u8(1), tables.closure)
   return writer.u32(crc32(writer.finish())).finish()
+}
+
+/** So that the writer, which may have megabytes, does not have to grow. */
+function encodedBytesMax({ rows, packs, closure, missing, absentClaims }: PlanTables): number {
+  let bytes = FIXED_BYTES_MAX + rows.sources.length * PLAN_COLUMNS.length * Uint32Array.BYTES_PER_ELEMENT
+  bytes += (packs.length + (closure?.packs.length ?? 0)) * PACK_BYTES_MAX
+  for (const { idBytes, size } of [missing, absentClaims]) bytes += idBytes + size * ID_LENGTH_BYTES
+  for (const { wanted } of closure?.packs ?? []) bytes += wanted.bytes.length
+  return bytes
 }
 
 /** Throws `corrupt_data`. */
