@@ -78,6 +78,7 @@ function respond(answer: Answer, responding: Responding): Response {
         signal: responding.inFlightRequest.signal,
         abort: (reason) => responding.inFlightRequest.abort(reason),
         free,
+        sent: answer.sent,
       }),
       init,
     )

@@ -9,6 +9,8 @@ export interface PulledStreamOptions {
   /** Receives the errors that the chunks throw. */
   readonly failed: (thrown: unknown) => void
   readonly stallTimeoutMs: number
+  /** Called with each chunk that was passed on, as a copy. */
+  readonly sent?: ((chunk: Uint8Array) => void) | undefined
 }
 
 /**
@@ -59,7 +61,9 @@ class PulledSource {
         this.#finish()
         return
       }
-      controller.enqueue(next.value)
+      // A copy: a host may transfer what it gets, and memory that is lent or mapped cannot be transferred.
+      controller.enqueue(new Uint8Array(next.value))
+      this.#options.sent?.(next.value)
       this.#stalled.start()
     } catch (thrown) {
       if (this.#over) return

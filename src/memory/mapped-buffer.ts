@@ -10,8 +10,11 @@ interface WebAssemblyMemories {
 }
 
 const { WebAssembly: memories } = globalThis as { readonly WebAssembly?: WebAssemblyMemories }
-/** A process that may not have the addresses gets none at its start either. */
-const isAvailable = mapped(PAGE_BYTES) !== undefined
+/**
+ * Not in Bun, whose streams cannot pass such memory on. A process that may not have the addresses gets none at its start
+ * either.
+ */
+const isAvailable = process.versions.bun === undefined && mapped(PAGE_BYTES) !== undefined
 
 /**
  * A buffer of at least so many bytes that is mapped by itself: all of it returns to the system once it is garbage. The
