@@ -57,8 +57,9 @@ async function runCommands(
   const child = spawn('bash', [file], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
   const output = Promise.all([text(child.stdout), text(child.stderr)])
   const [code] = (await once(child, 'exit')) as [number | null]
-  kill(-(child.pid ?? 0))
-  kill(Number(await readFile(join(folder, '..', 'stowage-cluster', 'nginx.pid'), 'utf8').catch(() => '0')))
+  kill(-(child.pid ?? 0), 'SIGKILL')
+  // A killed one could not end its worker, which would keep the output open.
+  kill(Number(await readFile(join(folder, '..', 'stowage-cluster', 'nginx.pid'), 'utf8').catch(() => '0')), 'SIGTERM')
   const [said, complained] = await output
   return { code, said, complained }
 }
@@ -83,10 +84,10 @@ test('the commands of the page lead from one folder to three servers behind ngin
 })
 
 /** A negative number is a whole group. */
-function kill(pid: number): void {
+function kill(pid: number, signal: 'SIGKILL' | 'SIGTERM'): void {
   if (pid === 0) return
   try {
-    process.kill(pid, 'SIGKILL')
+    process.kill(pid, signal)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
   }
