@@ -42,7 +42,7 @@ export class IndexPieces {
     this.#free = this.#free.subarray(Math.min(this.#free.length, Math.ceil(bytes / ALIGNMENT_BYTES) * ALIGNMENT_BYTES))
   }
 
-  /** Nobody reads any of them any more, nor writes into them. */
+  /** After this, nobody may read or write what was reserved. */
   giveBack(): void {
     for (const piece of this.#pieces.splice(0)) this.#memory.bufferPool.giveBack(piece)
     this.#free = new Uint8Array()

@@ -16,7 +16,7 @@ const SPARE_FACTOR = 1.05
 /** Ids that are looked for, or added, together. */
 export const SOUGHT_AT_ONCE = 512
 
-type Facts = Pick<PackRecord, 'owned' | 'sources'>
+type PackFacts = Pick<PackRecord, 'owned' | 'sources'>
 
 interface IndexedPack<P> {
   readonly pack: P
@@ -48,7 +48,7 @@ export class LocationIndex<P> {
   /** Packs are added one after the other. */
   #adding: Promise<unknown> = Promise.resolve()
 
-  /** `packsMax`: no more packs will be added, those included that they replaced. */
+  /** `packsMax`: no more packs will be added, counting those that they replaced. */
   constructor(key: HashKey, memory: IndexMemory, packsMax: number) {
     this.#key = key
     this.#memory = memory
@@ -73,7 +73,7 @@ export class LocationIndex<P> {
    * Adds the ids of a pack that the pack owns; `false` if that is not known, or there is no room for it. The same pack
    * must not be added twice.
    */
-  async add(pack: P, ids: ByteTable, { owned, sources }: Facts, yielder: Yielder): Promise<boolean> {
+  async add(pack: P, ids: ByteTable, { owned, sources }: PackFacts, yielder: Yielder): Promise<boolean> {
     return owned !== undefined && this.#inTurn(() => this.#add(pack, ids, { owned, sources }, yielder))
   }
 
@@ -84,7 +84,7 @@ export class LocationIndex<P> {
     this.#packs.length = 0
     this.#giveBack(this.#slots)
     this.#slots = new LocationSlots(0, 0)
-    // What is being added is written there until it is found out that everything was dropped.
+    // A pack that is being added may still be written there.
     void this.#adding.then(() => this.#pieces.giveBack())
   }
 
@@ -124,7 +124,7 @@ export class LocationIndex<P> {
   async #add(
     pack: P,
     ids: ByteTable,
-    { owned, sources }: Facts & { owned: Bitmap },
+    { owned, sources }: PackFacts & { owned: Bitmap },
     yielder: Yielder,
   ): Promise<boolean> {
     if (this.#isDropped || !(await this.#reserve(PackedIds.countOf(ids), yielder))) return false
@@ -168,7 +168,7 @@ export class LocationIndex<P> {
     return this.#packs.length === 0 ? 0 : Math.ceil((packs * this.#used) / this.#packs.length)
   }
 
-  /** The objects of all packs that may come, which number as many as a merged one and its sources have for each. */
+  /** How many objects all packs may have together, if others have as many as those that are in it, or were replaced. */
   #objectsExpected(): number {
     return this.#everPacks === 0 ? 0 : Math.ceil((SPARE_FACTOR * this.#packsMax * this.#used) / this.#everPacks)
   }
@@ -189,7 +189,7 @@ export class LocationIndex<P> {
     return true
   }
 
-  /** Nobody may find anything there any more. */
+  /** Nobody looks anything up there any more. */
   #giveBack({ memory }: LocationSlots): void {
     this.#memory.bufferPool.giveBack(memory)
   }

@@ -11,7 +11,7 @@ const FREE = 0
  * highest bits of the hash choose the slot, so a table may have any number of slots.
  */
 export class LocationSlots {
-  /** All slots, as they were lent. */
+  /** The memory of the slots, as it was lent. */
   readonly memory: Uint8Array
   readonly #slots: Uint32Array
   readonly #slotOfHash: number
@@ -20,7 +20,7 @@ export class LocationSlots {
   /** Written only, so that no compiler leaves out the loads of `touch`. */
   readonly #touched = new Uint32Array(1)
 
-  /** For so many objects, whose numbers are below `numbers`, in `memoryBytes(objects)`, whatever they contain. */
+  /** For so many objects, whose numbers are below `numbers`. `memory` has `memoryBytes(objects)`, of any content. */
   constructor(
     objects: number,
     numbers: number,

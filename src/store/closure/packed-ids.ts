@@ -3,8 +3,8 @@ import type { HashKey } from '../../environment.ts'
 import { HEX_ID_BYTES, NIBBLES, NOT_HEX, PACKED_ID_BYTES } from '../../object/hex-id.ts'
 import { hashBytes, hashPackedId } from '../../object/id-hash.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
-import type { IndexPieces } from './index-pieces.ts'
 import { packedIds } from '../pack/stored-ids.ts'
+import type { IndexPieces } from './index-pieces.ts'
 
 /** Bytes that are copied between two looks at the clock. */
 const STRETCH_BYTES = 65_536

@@ -1,6 +1,6 @@
 import { MERGE_SOURCES_MAX } from '../records/pack-record.ts'
 
-/** The largest merged pack: a walk holds the tables of several of them, and each takes about 3.7 MB then. */
+/** The largest merged pack: a walk holds the tables of several of them. */
 export const MERGED_OBJECTS_MAX = 65_536
 const MERGED_BYTES_MAX = 2 ** 30
 export const SOURCES_MAX: number = MERGE_SOURCES_MAX

@@ -14,8 +14,8 @@ interface IdTable {
 }
 
 /**
- * 16 bytes for each id; `undefined` unless there are some, and each has 32 lower-case hex digits. They lie in `into`, if
- * that is given, and whatever the result, it is changed.
+ * 16 bytes for each id; `undefined` unless there are some, and each has 32 lower-case hex digits. `into`, if it is
+ * given, receives them, and is overwritten in any case.
  */
 export async function packedIds(
   { ends, bytes }: IdTable,
