@@ -1,24 +1,23 @@
 import { Yielder } from '../../async/yielder.ts'
-import { IdSet } from '../../object/id-set.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure, PackSelection } from './closure.ts'
 import { ContentDigest } from '../../object/content-digest.ts'
 import { FoundPlaces, rowOf, tableOf } from './found-places.ts'
 import { SOUGHT_AT_ONCE } from './location-index.ts'
+import { IdsHeldNowhere } from './ids-held-nowhere.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { onlyIfDamaged, type Pack } from '../records/pack-catalog.ts'
 import { neededBytes, UnresolvedIds } from './unresolved-ids.ts'
-import { areMostlySure, UnsureIds } from './unsure-ids.ts'
-import { type Place, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
+import { UnsureIds } from './unsure-ids.ts'
+import { type Place, reachedOf, type WalkedPack, walkedPack, type WalkParts } from './walked-pack.ts'
 import type { WalkMemory } from './walk-memory.ts'
 import { LentTables, packsOf } from './lent-tables.ts'
+import { allPacks, packsBetween, type PacksSought } from './packs-ahead.ts'
 
 /** Steps between two looks at the clock: one group of ids. The first touch of fresh memory costs far more than a look. */
 const SLICE_CHECK_STEPS = SOUGHT_AT_ONCE
-/** A project of more packs is not indexed as a whole. */
-const PACKS_INDEXED_MAX = 64
 
 /**
  * Finds everything below a root: follows references, and claims that are held, from pack to pack. Each look-up brings
@@ -28,17 +27,19 @@ export class ClosureWalk {
   readonly #parts: WalkParts
   readonly #project: ProjectView
   readonly #signal: AbortSignal
+  readonly #sought: PacksSought
   readonly #tables: LentTables
   readonly #memory: WalkMemory
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
   readonly #places: FoundPlaces
-  readonly #missing: IdSet
-  #absentClaims: IdSet
+  readonly #heldNowhere: IdsHeldNowhere
   /** Condemned objects of indexed packs: the index lacks them. */
   readonly #unsure: UnsureIds
   readonly #queue: WalkedPack[] = []
   #unresolved: UnresolvedIds
+  /** Those that are being resolved. */
+  #resolving: UnresolvedIds | undefined
   readonly #yielder: Yielder
   readonly #contents = new ContentDigest()
   /** The memory for the walked packs: bitmaps, and lists of open objects. */
@@ -47,30 +48,30 @@ export class ClosureWalk {
   /** Ids that the next round asks the records for. */
   #asked = LOOKUP_KEYS
 
-  constructor(parts: WalkParts, project: ProjectView, context: { signal: AbortSignal; memory: WalkMemory }) {
+  constructor(parts: WalkParts, project: ProjectView, { signal, memory }: { signal: AbortSignal; memory: WalkMemory }) {
     const { hashKey } = parts.environment
     this.#parts = parts
     this.#project = project
-    this.#signal = context.signal
-    this.#memory = context.memory
+    this.#signal = signal
+    const isLoaded = (sequence: number): boolean => this.#walkedBySequence.has(sequence)
+    this.#sought = { catalog: parts.catalog, project, signal, isLoaded }
+    this.#memory = memory
     this.#tables = new LentTables(parts.catalog)
     this.#yielder = new Yielder(parts.environment)
-    this.#places = new FoundPlaces(hashKey, context.memory, project, (walked, ordinal) => this.#reach(walked, ordinal))
-    context.memory.dropIndex = () => this.#places.index.drop()
-    this.#missing = new IdSet(undefined, undefined, hashKey)
-    this.#absentClaims = new IdSet(undefined, undefined, hashKey)
+    this.#places = new FoundPlaces(hashKey, memory, project, (walked, ordinal) => this.#reach(walked, ordinal))
+    memory.dropIndex = () => this.#places.index.drop()
+    this.#heldNowhere = new IdsHeldNowhere(hashKey)
     this.#unsure = new UnsureIds(hashKey)
     this.#unresolved = new UnresolvedIds(hashKey)
   }
 
   async from({ sequence, ordinal }: Place): Promise<Closure> {
     await this.reach([{ sequence, ordinal }])
-    await this.#hold(Math.max(this.#missing.trimBytes, this.#absentClaims.trimBytes))
+    await this.#hold(this.#heldNowhere.trimBytes)
     return {
       root: { sequence, ordinal },
       packs: this.reached,
-      missing: this.#missing.trim(),
-      absentClaims: this.#absentClaims.trim(),
+      ...this.#heldNowhere.trim(),
       sequence: this.#project.sequence,
       digest: this.#contents.digest(),
     }
@@ -98,10 +99,7 @@ export class ClosureWalk {
 
   /** What was reached so far, in the order of the packs. */
   get reached(): PackSelection[] {
-    return this.#walked
-      .filter(({ visited }) => visited.count > 0)
-      .map(({ pack, visited }) => ({ sequence: pack.sequence, packId: pack.record.packId, wanted: visited }))
-      .sort((a, b) => a.sequence - b.sequence)
+    return reachedOf(this.#walked)
   }
 
   #reach(walked: WalkedPack, ordinal: number): void {
@@ -193,9 +191,14 @@ export class ClosureWalk {
    * new pack, the next one asks for more: ids that are missing everywhere must not cost a round for each thousand.
    */
   async #resolve(): Promise<void> {
-    const unresolved = this.#unresolved
-    const { ids } = unresolved
+    this.#resolving = this.#unresolved
     this.#unresolved = new UnresolvedIds(this.#parts.environment.hashKey)
+    await this.#resolveAll(this.#resolving)
+    this.#resolving = undefined
+  }
+
+  async #resolveAll(unresolved: UnresolvedIds): Promise<void> {
+    const { ids } = unresolved
     if (ids.size > LOOKUP_KEYS && (await this.#indexesAll(ids.size)) && (await this.#settle(unresolved))) return
     const asked = Bitmap.empty(ids.size)
     if (ids.size > LOOKUP_KEYS) await this.#reserveAbsent(unresolved)
@@ -204,10 +207,11 @@ export class ClosureWalk {
       await this.#askSome(unresolved, asked)
       this.#asked *= 2
     }
+    if (ids.size > LOOKUP_KEYS) await this.#loadBetween(this.#walked.slice(packsBefore).map(({ pack }) => pack))
     const table = ids.table()
     for (let i = 0; i < ids.size && asked.count < ids.size; i++) {
       if (asked.has(i)) continue
-      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
       if (!this.#places.findNext(table, i)) this.#unresolved.addFrom(unresolved, i)
     }
     // Where the packs of some tell little about the others, for want of an index, the next round asks for more.
@@ -220,14 +224,9 @@ export class ClosureWalk {
    * are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
-    const packs = await this.#parts.catalog
-      .knownPacks(this.#project, PACKS_INDEXED_MAX, this.#signal)
-      .catch(onlyIfDamaged)
+    const packs = await allPacks(this.#sought, ids)
     if (packs === undefined) return false
-    const fresh = packs.filter(({ sequence }) => !this.#walkedBySequence.has(sequence))
-    if (fresh.reduce((sum, { record }) => sum + record.objects, 0) > ids) return false
-    if (!areMostlySure(packs, ids)) return false
-    await this.#loadFresh(fresh.map(({ sequence }) => sequence))
+    await this.#loadFresh(packs.map(({ sequence }) => sequence))
     for (const { sequence } of packs) {
       const walked = this.#walkedBySequence.get(sequence)
       if (walked?.isIndexed !== true) return false
@@ -248,32 +247,25 @@ export class ClosureWalk {
     const isAbsent = Bitmap.empty(ids.size)
     const unsure: number[] = []
     for (let i = 0; i < ids.size; i++) {
-      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
       if (this.#places.findNext(table, i)) continue
       if (this.#unsure.has(table.bytes, i === 0 ? 0 : table.ends[i - 1], table.ends[i])) unsure.push(i)
       else isAbsent.add(i)
     }
     if (this.#places.index.packs < packs || unsure.length === ids.size) return false
-    if (isAbsent.count === ids.size && unresolved.referred === 0 && this.#absentClaims.size === 0) {
-      // The usual case of very many: the set itself becomes that of the absent claims.
-      this.#absentClaims = ids
-      return true
-    }
+    if (isAbsent.count === ids.size && this.#heldNowhere.takeAll(unresolved)) return true
     for (const i of unsure) this.#unresolved.addFrom(unresolved, i)
     await this.#reserveAbsent(unresolved)
     for (let i = 0; i < ids.size; i++) {
-      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
-      if (isAbsent.has(i)) (unresolved.isReferred(i) ? this.#missing : this.#absentClaims).addFrom(ids, i)
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+      if (isAbsent.has(i)) this.#heldNowhere.add(unresolved, i)
     }
     return true
   }
 
   async #reserveAbsent(unresolved: UnresolvedIds): Promise<void> {
-    const { ids } = unresolved
-    const count = this.#absentClaims.size + ids.size
-    const idBytes = this.#absentClaims.idBytes + ids.idBytes
-    await this.#hold(unresolved.memoryBytes + IdSet.tablesBytes(count) + idBytes)
-    this.#absentClaims.reserve(count, idBytes)
+    await this.#hold(this.#heldNowhere.neededBytes(unresolved))
+    this.#heldNowhere.reserve(unresolved)
   }
 
   /** Looks up some of the ids that were not asked for yet, spread over all of them. */
@@ -282,7 +274,7 @@ export class ClosureWalk {
     const stride = Math.max(1, Math.ceil((size - asked.count) / this.#asked))
     let chosen: number[] = []
     for (let i = 0, open = 0; i < size; i++) {
-      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
       if (asked.has(i) || open++ % stride !== 0) continue
       asked.add(i)
       if (chosen.push(i) < LOOKUP_KEYS) continue
@@ -296,25 +288,33 @@ export class ClosureWalk {
   async #ask(unresolved: UnresolvedIds, chosen: readonly number[]): Promise<void> {
     const ids = chosen.map((index) => unresolved.ids.bytesAt(index))
     const locations = await locate(this.#parts.records, this.#project, ids, this.#signal)
-    await this.#loadAll(locations)
+    await this.#loadFresh([...new Set(locations.flatMap((location) => location?.sequence ?? []))])
     for (const [i, location] of locations.entries()) {
       if (location !== undefined) this.#reachFound(await this.#load(location.sequence), location.ordinal, ids[i])
-      else (unresolved.isReferred(chosen[i]) ? this.#missing : this.#absentClaims).addFrom(unresolved.ids, chosen[i])
+      else this.#heldNowhere.add(unresolved, chosen[i])
     }
-    await this.#breathe(unresolved.memoryBytes)
+    await this.#breathe()
   }
 
-  async #loadAll(locations: readonly (Place | undefined)[]): Promise<void> {
-    const sequences = [...new Set(locations.flatMap((location) => (location === undefined ? [] : [location.sequence])))]
-    await this.#loadFresh(sequences.filter((sequence) => !this.#walkedBySequence.has(sequence)))
-  }
-
-  async #loadFresh(fresh: readonly number[]): Promise<void> {
+  /** Loads those of these packs that are not loaded yet. */
+  async #loadFresh(sequences: readonly number[]): Promise<void> {
+    const fresh = sequences.filter((sequence) => !this.#walkedBySequence.has(sequence))
     await this.#places.index.reserve(fresh.length, this.#yielder)
     await this.#tables.lendEach(packsOf(this.#parts.catalog, this.#project, fresh), async ({ pack }, tables) => {
       await this.#add(pack, tables)
       await this.#breathe()
     })
+  }
+
+  /** Loads the packs between these, which may be of no use, as long as there is memory to index them. */
+  async #loadBetween(packs: readonly Pack[]): Promise<void> {
+    let isFull = false
+    const between = packsBetween(this.#sought, packs, () => isFull)
+    const loading = this.#tables.lendEach(between, async ({ pack }, tables) => {
+      isFull = !(await this.#add(pack, tables)).isIndexed
+      await this.#breathe()
+    })
+    await loading.catch(onlyIfDamaged)
   }
 
   async #load(sequence: number): Promise<WalkedPack> {
@@ -335,15 +335,15 @@ export class ClosureWalk {
 
   /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
-    const ids = this.#unresolved.memoryBytes + this.#missing.memoryBytes + this.#absentClaims.memoryBytes
-    const doubts = this.#places.inDoubt.memoryBytes + this.#unsure.memoryBytes
-    return this.#memory.setTables(ids + doubts + this.#packsBytes + besideBytes)
+    const unresolvedBytes = this.#unresolved.memoryBytes + (this.#resolving?.memoryBytes ?? 0)
+    const otherIdsBytes = this.#heldNowhere.memoryBytes + this.#places.inDoubt.memoryBytes + this.#unsure.memoryBytes
+    return this.#memory.setTables(unresolvedBytes + otherIdsBytes + this.#packsBytes + besideBytes)
   }
 
   /** `undefined` if there is nothing to wait for: it is called thousands of times. */
-  #breathe(besideBytes = 0): Promise<void> | undefined {
+  #breathe(): Promise<void> | undefined {
     this.#steps = 0
     this.#signal.throwIfAborted()
-    return this.#hold(besideBytes)?.then(() => this.#yielder.due()) ?? this.#yielder.due()
+    return this.#hold()?.then(() => this.#yielder.due()) ?? this.#yielder.due()
   }
 }

@@ -4,6 +4,7 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import { Uint32List } from '../bytes/growable.ts'
 import type { ObjectLocation } from '../records/locator.ts'
 import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { PackSelection } from './closure.ts'
 
 /** Where an object lies. */
 export type Place = Pick<ObjectLocation, 'sequence' | 'ordinal'>
@@ -40,4 +41,12 @@ export function walkedPack(pack: Pack, objects: number): WalkedPack {
     referred: undefined,
     claimed: undefined,
   }
+}
+
+/** What was reached in these packs, in their order. */
+export function reachedOf(walked: readonly WalkedPack[]): PackSelection[] {
+  return walked
+    .filter(({ visited }) => visited.count > 0)
+    .map(({ pack, visited }) => ({ sequence: pack.sequence, packId: pack.record.packId, wanted: visited }))
+    .sort((a, b) => a.sequence - b.sequence)
 }

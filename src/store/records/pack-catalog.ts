@@ -121,13 +121,33 @@ export class PackCatalog {
    * `corrupt_data` for a damaged record.
    */
   async *packsFrom(project: ProjectView, sequence: number, signal: AbortSignal): AsyncGenerator<Pack> {
-    const { projectId, generation, sequence: end } = project
-    const bounds = { gte: packKey(projectId, generation, sequence), lt: packKey(projectId, generation, end) }
+    for await (const [at, record] of this.#recordsIn(project, [sequence, project.sequence - 1], signal))
+      yield await packIn(this.#records, project, at, record)
+  }
+
+  /** The same from one number to another, both included, of the wanted ones, which are kept like those of `pack`. */
+  async *packsBetween(
+    project: ProjectView,
+    bounds: readonly [first: number, last: number],
+    isWanted: (sequence: number, record: PackRecord) => boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<Pack> {
+    for await (const [sequence, record] of this.#recordsIn(project, bounds, signal)) {
+      if (!isWanted(sequence, record)) continue
+      yield await this.#packs.get(packName(project, sequence), () => packIn(this.#records, project, sequence, record))
+    }
+  }
+
+  async *#recordsIn(
+    { projectId, generation, layout }: ProjectView,
+    [first, last]: readonly [first: number, last: number],
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly [sequence: number, record: PackRecord]> {
+    const bounds = { gte: packKey(projectId, generation, first), lt: packKey(projectId, generation, last + 1) }
     for await (const entries of this.#records.range(bounds, { signal })) {
       for (const { key, value } of entries) {
         const record = decodePackRecord(key, value)
-        if (isRetired(record, project.layout)) continue
-        yield await packIn(this.#records, project, parseHex(keyParts(key)[2]), record)
+        if (!isRetired(record, layout)) yield [parseHex(keyParts(key)[2]), record]
       }
     }
   }
