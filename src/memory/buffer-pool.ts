@@ -1,3 +1,4 @@
+import { type Environment, REAL_ENVIRONMENT } from '../environment.ts'
 import { mappedBuffer } from './mapped-buffer.ts'
 
 /** Smaller buffers are allocated anew each time: they are little garbage. */
@@ -8,6 +9,21 @@ const CAPACITY_STEP_BYTES_MIN = 4_096
 const CAPACITIES_BETWEEN_POWERS = 16
 /** A buffer is not used where more than this part of it would stay empty. */
 const EMPTY_SHARE_MAX = 0.5
+/** Memory that was idle for longer than this is less often wanted again than it is in the way. */
+const SHORT_MS = 5_000
+
+export interface IdleBounds {
+  /** Bytes that are kept for the next users, at most. A function is asked each time that something is given back. */
+  readonly bytesMax: number | (() => number)
+  /** The part of it that is kept for longer than a few seconds: all of it by default. */
+  readonly lastingBytesMax?: number
+  readonly environment?: Pick<Environment, 'monotonicMs'>
+}
+
+interface IdleBuffer {
+  readonly buffer: ArrayBuffer
+  readonly sinceMs: number
+}
 
 /**
  * Buffers for large reads and for uploads, used again and again. A buffer that is left to the garbage collector costs
@@ -15,16 +31,16 @@ const EMPTY_SHARE_MAX = 0.5
  * for them stays resident. A buffer that is lent and never given back is garbage like any other.
  */
 export class BufferPool {
-  readonly #idleBytesMax: number
+  readonly #bounds: Required<IdleBounds>
   #idleBytes = 0
   /** The one that was given back last is the last. */
-  readonly #idle: ArrayBuffer[] = []
+  readonly #idle: IdleBuffer[] = []
   /** Of each buffer that is lent, the bytes that were not given back yet. */
   readonly #lentBytes = new WeakMap<ArrayBufferLike, number>()
 
-  /** At most so many bytes are kept for the next users. */
-  constructor(idleBytesMax: number) {
-    this.#idleBytesMax = idleBytesMax
+  constructor(bounds: number | IdleBounds) {
+    const given = typeof bounds === 'number' ? { bytesMax: bounds } : bounds
+    this.#bounds = { lastingBytesMax: Infinity, environment: REAL_ENVIRONMENT, ...given }
   }
 
   get idleBytes(): number {
@@ -57,17 +73,29 @@ export class BufferPool {
       return
     }
     this.#lentBytes.delete(buffer)
-    this.#idle.push(buffer as ArrayBuffer)
+    this.#idle.push({ buffer: buffer as ArrayBuffer, sinceMs: this.#bounds.environment.monotonicMs() })
     this.#idleBytes += buffer.byteLength
-    while (this.#idleBytes > this.#idleBytesMax) this.#idleBytes -= this.#idle.shift()?.byteLength ?? 0
+    this.#trim()
+  }
+
+  #trim(): void {
+    const { bytesMax: bound, lastingBytesMax, environment } = this.#bounds
+    const bytesMax = typeof bound === 'number' ? bound : bound()
+    const lastingSinceMs = environment.monotonicMs() - SHORT_MS
+    for (let oldest = this.#idle.at(0); oldest !== undefined; oldest = this.#idle.at(0)) {
+      const isLasting = oldest.sinceMs < lastingSinceMs
+      if (this.#idleBytes <= (isLasting ? Math.min(bytesMax, lastingBytesMax) : bytesMax)) return
+      this.#idle.shift()
+      this.#idleBytes -= oldest.buffer.byteLength
+    }
   }
 
   #takeIdle(sizeBytes: number): ArrayBuffer | undefined {
     const at = this.#idle.findLastIndex(
-      ({ byteLength }) => byteLength >= sizeBytes && byteLength * EMPTY_SHARE_MAX < sizeBytes,
+      ({ buffer: { byteLength } }) => byteLength >= sizeBytes && byteLength * EMPTY_SHARE_MAX < sizeBytes,
     )
     if (at === -1) return undefined
-    const [buffer] = this.#idle.splice(at, 1)
+    const [{ buffer }] = this.#idle.splice(at, 1)
     this.#idleBytes -= buffer.byteLength
     return buffer
   }

@@ -90,6 +90,10 @@ export class MemoryBudget {
     return this.#heldBytes
   }
 
+  get freeBytes(): number {
+    return Math.max(0, this.limitBytes - this.#heldBytes)
+  }
+
   /** A lease that holds nothing yet. */
   open(options: LeaseOptions): MemoryLease {
     return new MemoryLease(this, { waitMs: this.waitMs, ...options })

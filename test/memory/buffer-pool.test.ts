@@ -54,6 +54,24 @@ test('what is kept for the next reads is bounded, and small reads get nothing', 
   assert.equal(buffers.take(1_000), undefined)
 })
 
+test('of what nobody wanted again within seconds, less is kept', () => {
+  let nowMs = 0
+  const environment = { monotonicMs: () => nowMs }
+  const buffers = new BufferPool({ bytesMax: 4 * READ_BYTES * 1.4, lastingBytesMax: 2 * READ_BYTES * 1.4, environment })
+  const lent = Array.from({ length: 6 }, () => taken(buffers, READ_BYTES))
+  const [{ buffer }] = lent
+  for (const bytes of lent.slice(1)) buffers.giveBack(bytes)
+  assert.equal(buffers.idleBytes, 4 * buffer.byteLength)
+  nowMs = 4_000
+  buffers.giveBack(taken(buffers, READ_BYTES))
+  assert.equal(buffers.idleBytes, 4 * buffer.byteLength)
+  nowMs = 8_000
+  const used = taken(buffers, READ_BYTES)
+  buffers.giveBack(used)
+  assert.equal(buffers.idleBytes, 2 * buffer.byteLength)
+  assert.equal(taken(buffers, READ_BYTES).buffer, used.buffer, 'the one that was used last stays')
+})
+
 function taken(buffers: BufferPool, sizeBytes: number): Uint8Array {
   const bytes = buffers.take(sizeBytes)
   assert.ok(bytes !== undefined)

@@ -90,8 +90,8 @@ test('a walk through many objects reads tables past the cache, except those that
   })
   const read = async (sequence: number, objects: number): Promise<void> =>
     tables.lend({ sequence, record: { packId: String(sequence), objects } } as Pack, () => Promise.resolve())
-  for (let again = 0; again < 6; again++) await read(1, 100_000)
-  await read(2, 100_000)
+  for (let again = 0; again < 6; again++) await read(1, 50_000)
+  await read(2, 50_000)
   for (let again = 0; again < 6; again++) await read(3, 1_000)
   assert.deepEqual(calls, [
     ...Array<string>(6).fill('shared 1'),
@@ -138,7 +138,7 @@ test('the tables of the next packs are read while those of one are in use, a few
   const { source, asked, back, come } = slowTables()
   const used: number[] = []
   let release: () => void = () => undefined
-  const over = new LentTables(source).lendEach(items(4, 50_000), async (_, { objects }) => {
+  const over = new LentTables(source).lendEach(items(4, 25_000), async (_, { objects }) => {
     used.push(objects)
     await new Promise<void>((resolve) => (release = resolve))
   })

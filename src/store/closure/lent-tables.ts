@@ -5,14 +5,14 @@ import type { ProjectView } from '../records/project-view.ts'
 import type { BorrowedTables } from '../records/table-cache.ts'
 
 /** Whoever goes through more objects reads tables that no cache can keep. */
-const KEPT_OBJECTS_MAX = 131_072
+const KEPT_OBJECTS_MAX = 65_536
 /** Tables that are read more often than this are left in the cache: the graph leads to and fro between some packs. */
 const READS_MAX = 4
 const PACKS_AT_ONCE = 8
 /** Tables of so many packs are in memory at a time, and of so many objects unless it is one pack. */
 const AHEAD_BOUNDS = {
   count: PACKS_AT_ONCE,
-  bytes: 131_072,
+  bytes: 65_536,
   bytesOf: ({ pack }: { readonly pack: Pack }): number => pack.record.objects,
 }
 

@@ -4,7 +4,7 @@ import type { ProjectView } from '../records/project-view.ts'
 import { areMostlySure } from './unsure-ids.ts'
 
 /** A project of more packs is not indexed as a whole. */
-const PACKS_INDEXED_MAX = 64
+const PACKS_INDEXED_MAX = 128
 /** Packs that are loaded for each one that was found, at most. */
 const PACKS_FOR_EACH_MAX = 16
 

@@ -1,7 +1,7 @@
 import { MERGE_SOURCES_MAX } from '../records/pack-record.ts'
 
 /** The largest merged pack: a walk holds the tables of several of them. */
-export const MERGED_OBJECTS_MAX = 65_536
+export const MERGED_OBJECTS_MAX = 32_768
 const MERGED_BYTES_MAX = 2 ** 30
 export const SOURCES_MAX: number = MERGE_SOURCES_MAX
 /** Each pack is at least this many times as large as the next smaller one, so their number is logarithmic. */

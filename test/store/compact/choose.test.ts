@@ -20,7 +20,7 @@ test('the fewest small packs that restore the progression are merged, and larger
 
 test('packs of about one size that do not fit into one are merged in the order of their uploads', () => {
   const packs = Array.from({ length: 20 }, (_, i) =>
-    packOf(i + 1, 1_000 + ((i * 7) % 20), { objects: 6_500, liveObjects: 6_500 }),
+    packOf(i + 1, 1_000 + ((i * 7) % 20), { objects: 3_250, liveObjects: 3_250 }),
   )
   assert.deepEqual(choosePacks(packs), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
 })
