@@ -25,8 +25,9 @@ export async function allPacks(
   ids: number,
 ): Promise<readonly Pack[] | undefined> {
   const packs = await catalog.knownPacks(project, PACKS_INDEXED_MAX, signal).catch(onlyIfDamaged)
-  const objects = packs?.reduce((sum, { sequence, record }) => sum + (isLoaded(sequence) ? 0 : record.objects), 0)
-  if (packs === undefined || objects === undefined || objects > ids) return undefined
+  if (packs === undefined) return undefined
+  const fresh = packs.filter(({ sequence }) => !isLoaded(sequence))
+  if (fresh.reduce((sum, { record }) => sum + record.objects, 0) > ids) return undefined
   return areMostlySure(packs, ids) ? packs : undefined
 }
 
