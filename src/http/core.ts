@@ -41,11 +41,6 @@ const NOT_SIGNED_IN = { message: 'this request is not signed in', challenge: 'Se
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
 
-/** Node loads its whole implementation of `fetch` with the first use of a part of it. No request should wait for that. */
-export function loadHeaders(): void {
-  void new Headers()
-}
-
 /** The part that both kinds of hosts share: everything between an arrived request and its response. */
 export class HttpCore<H> {
   readonly #options: CoreOptions

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
 import type { HttpCore, IncomingRequest, Routed } from './core.ts'
 import type { Answer } from './exchange.ts'
-import { valuesOf } from './header-values.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
+import { NodeHeaders } from './node-headers.ts'
 import { closeConnection, sendAnswer, takeRest } from './node-send.ts'
 import { closeWhileQueued } from './pipelined.ts'
 import type { MountPoint } from './router.ts'
@@ -135,7 +135,7 @@ function nodeArrival<H>(
   const { req, host = call.req as H }: { readonly req: NodeRequest; readonly host?: H } = call
   const { query } = splitTarget(req.url ?? '/')
   const { path } = splitTarget(req.originalUrl ?? req.url ?? '/')
-  const headers = nodeHeaders(req)
+  const headers = new NodeHeaders(req)
   return {
     method: req.method ?? 'GET',
     path,
@@ -148,13 +148,4 @@ function nodeArrival<H>(
     requestId: core.requestId(headers.get('x-request-id')),
     host,
   }
-}
-
-function nodeHeaders(req: IncomingMessage): Headers {
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(req.headers)) {
-    if (value === undefined || name.startsWith(':')) continue
-    for (const one of valuesOf(req, name, value)) headers.append(name, one)
-  }
-  return headers
 }

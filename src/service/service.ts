@@ -6,7 +6,7 @@ import { StowageError } from '../errors.ts'
 import { RequestTrace, type RequestTraceOptions } from '../events/request-trace.ts'
 import { type ServiceListener, EventDispatcher } from '../events/event-dispatcher.ts'
 import type { ServiceContext, ServiceExtension } from './extension.ts'
-import { createGuard, HttpCore, loadHeaders } from '../http/core.ts'
+import { createGuard, HttpCore } from '../http/core.ts'
 import { corsPolicy } from '../http/cors.ts'
 import { InFlightRequests } from '../async/in-flight-requests.ts'
 import { Router } from '../http/service-router.ts'
@@ -285,7 +285,6 @@ class Service<H> implements ObjectService<H> {
   }
 
   async #open(): Promise<void> {
-    loadHeaders()
     await this.#store.ready()
     for (const extension of this.#extensions) await extension.open?.()
     this.#upkeep.start()
