@@ -1,6 +1,7 @@
 import { constants, deflateRawSync } from 'node:zlib'
 import { fitsBlock } from '../../src/blocks/ready-blocks.ts'
 import { inflateBeginning } from '../../src/compression/inflate.ts'
+import { DeltaEncoder } from '../../src/delta/encode.ts'
 import { building } from '../model/building.ts'
 
 /** As the blocks of an upload are compressed. */
@@ -21,6 +22,13 @@ interface Block {
   readonly ids: readonly string[]
   /** Where each line ends. */
   readonly ends: readonly number[]
+}
+
+export interface ChangedText {
+  /** Of the older one. */
+  readonly id: string
+  readonly older: Uint8Array
+  readonly newer: Uint8Array
 }
 
 /** The objects of the first version that the second one lacks. */
@@ -44,12 +52,36 @@ export function changedBlocks([older, newer]: readonly Version[]): readonly Need
   return needed
 }
 
+/** The texts of the replaced objects, each with the one that replaces it: both versions have as many, in one order. */
+export function changedTexts([older, newer]: readonly Version[]): readonly ChangedText[] {
+  const [olderTexts, newerTexts] = [older, newer].map((version) => [...building(version)].flat())
+  if (olderTexts.length !== newerTexts.length) throw new RangeError('a version has other objects than the one before')
+  return olderTexts.flatMap(({ id, json }, i) =>
+    id === newerTexts[i].id ? [] : [{ id, older: Buffer.from(json), newer: Buffer.from(newerTexts[i].json) }],
+  )
+}
+
+/** The processor time of finding the deltas between texts in memory. */
+export function comparingSeconds(texts: readonly ChangedText[]): number {
+  const before = process.cpuUsage()
+  for (const { id, older, newer } of texts) {
+    const encoder = new DeltaEncoder(id, older, newer)
+    while (!encoder.advance(newer.length));
+    encoder.take()
+  }
+  return secondsSince(before)
+}
+
 /** The processor time of zlib alone. */
 export function inflatingSeconds(blocks: readonly NeededBlock[]): number {
   const output = new Uint8Array(Math.max(...blocks.map(({ neededBytes }) => neededBytes)))
   const before = process.cpuUsage()
   for (const { stored, rawBytes, neededBytes } of blocks)
     inflateBeginning(output.subarray(0, neededBytes), stored, rawBytes)
+  return secondsSince(before)
+}
+
+function secondsSince(before: NodeJS.CpuUsage): number {
   const { user, system } = process.cpuUsage(before)
   return (user + system) / MICROSECONDS
 }

@@ -5,7 +5,7 @@ import { building } from '../model/building.ts'
 import { issueToken } from '../server.ts'
 import { uploadModel } from '../upload.ts'
 import { type Bound, printFigure } from './bound.ts'
-import { changedBlocks, inflatingSeconds, replacedIds } from './changed-blocks.ts'
+import { changedBlocks, changedTexts, comparingSeconds, inflatingSeconds, replacedIds } from './changed-blocks.ts'
 import { secondsDuring } from './processor-time.ts'
 import { whileServing } from './serving.ts'
 
@@ -13,21 +13,26 @@ const OBJECTS = 100_000
 const CHANGED = 0.05
 
 /**
- * The processor time of the first delta between two versions after a start of the server, and of what no delta can do
- * without: to inflate the texts of all changed objects, to read the older ones, here as one list of them, and to find
- * out what differs, as in an answer without deltas.
+ * The processor time of the first delta between two versions after a start of the server, both of which have plans; of
+ * reading the older texts of all changed objects, here as one list of them; and of what no delta can do without, which is
+ * to inflate the texts of all changed objects and to compare them. Neither blocks nor texts have to be found for these,
+ * nor read from files.
  */
 export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder }) => {
   const data = join(folder, 'data')
-  const versions = [{}, { revision: 1, changed: CHANGED }].map((change) => ({ objects, profile, ...change }))
+  const model = { objects, profile, closure: 'root-less' as const }
+  const versions = [{}, { revision: 1, changed: CHANGED }].map((change) => ({ ...model, ...change }))
   const { token, older, newer } = await whileServing(data, async ({ url }) => {
     const target = { url, token: await issueToken(data, '*'), projectId: 'delta' }
     const first = await uploadModel(target, building(versions[0]))
     const second = await uploadModel(target, building(versions[1]), { skipHeld: true })
+    // Makes its plan, as the server itself does some time after an upload.
+    await download(`${url}/objects/delta/${second.rootId}`, headersOf(target.token))
+    await digestOf(`${url}/objects/delta/${second.rootId}`, headersOf(target.token))
     return { token: target.token, older: first.rootId, newer: second.rootId }
   })
   const list = JSON.stringify({ objects: JSON.stringify(replacedIds(versions)) })
-  const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
+  const headers = headersOf(token)
   /** Each in a process that has sent other objects of the model before. */
   const fresh = (work: (url: string) => Promise<unknown>): Promise<number> =>
     whileServing(data, async ({ url, pid }) => {
@@ -35,38 +40,29 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
       const { main, others } = await secondsDuring(pid, () => work(url))
       return main + others
     })
-  const changed = changedBlocks(versions)
+  const blocks = changedBlocks(versions)
+  const texts = changedTexts(versions)
   const times = await repeat(rounds, async () => {
     const digest = await whileServing(data, ({ url }) => digestOf(`${url}/objects/delta/${older}`, headers))
     const since = `/objects/delta/${newer}?have=${older}@${digest}`
     return {
       delta: await fresh((url) => download(`${url}${since}&delta`, headers)),
-      whole: await fresh((url) => download(`${url}${since}`, headers)),
-      zlib: inflatingSeconds(changed),
+      zlib: inflatingSeconds(blocks),
+      comparing: comparingSeconds(texts),
       olderTexts: await fresh((url) => postList(`${url}/api/getobjects/delta`, headers, list)),
     }
   })
   console.log(`delta of 1 object in ${1 / CHANGED}: ${profile}, ${objects} objects, median (min to max) of ${rounds}`)
-  printFigure(
-    'the delta',
-    's',
-    times.map((round) => round.delta),
-  )
-  printFigure(
-    'the changed objects, whole',
-    's',
-    times.map(({ whole }) => whole),
-  )
-  printFigure(
-    'the older texts of these objects, as a list',
-    's',
-    times.map(({ olderTexts }) => olderTexts),
-  )
-  printFigure(
-    'to inflate the older and the newer texts, and nothing else',
-    's',
-    times.map(({ zlib }) => zlib),
-  )
+  const figure = (what: string, of: (round: (typeof times)[0]) => number): void => printFigure(what, 's', times.map(of))
+  figure('the delta', (round) => round.delta)
+  figure('the older texts of these objects, as a list', ({ olderTexts }) => olderTexts)
+  figure('to inflate the older and the newer texts, and nothing else', ({ zlib }) => zlib)
+  figure('to compare them, and nothing else', ({ comparing }) => comparing)
+  figure('both of these', ({ zlib, comparing }) => zlib + comparing)
+}
+
+function headersOf(token: string): Readonly<Record<string, string>> {
+  return { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
 }
 
 async function digestOf(url: string, headers: Readonly<Record<string, string>>): Promise<string> {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { download, downloadToFile } from '../download.ts'
 import { repeat } from '../measure.ts'
+import type { RunningServer } from '../server-process.ts'
 import { type Bound, printFigure } from './bound.ts'
 import { plannedModel, titleOf, urlOf } from './planned.ts'
 import { secondsDuring } from './processor-time.ts'
@@ -12,32 +13,43 @@ const CLIENTS = 32
 /** The unit of `/proc/self/stat`, on every Linux that Node runs on. */
 const CLOCK_TICKS_PER_SECOND = 100
 
+/** A small model, and how often it is downloaded, so that V8 has compiled what a download runs. */
+const OTHER_MODEL = { objects: 2_000, downloads: 20 }
+
 /**
- * The processor time of the first planned download after a start of the server, of the same one again, and of what only
- * the first one does: to compare the stored bytes with their checksums.
+ * The processor time of the first planned download after a start of the server, of the same one again, of the first one
+ * after downloads of another model, and of what only a first one does: to compare the stored bytes with their checksums.
  */
 export const restart: Bound = async (options) => {
   const planned = await plannedModel(options)
+  const other = await plannedModel({ ...options, objects: OTHER_MODEL.objects }, 'other')
   const file = join(options.folder, 'answer.gz')
   await whileServing(planned.data, (server) => downloadToFile(urlOf(server, planned), planned.headers, file))
-  const times = await repeat(options.rounds, () =>
-    whileServing(planned.data, async (server) => {
-      const seconds = async (): Promise<number> => {
-        const { main, others } = await secondsDuring(server.pid, () =>
-          download(urlOf(server, planned), planned.headers),
-        )
-        return main + others
-      }
-      return { first: await seconds(), again: await seconds(), checksums: checksumSeconds(file) }
-    }),
-  )
+  const secondsOf = async (server: RunningServer): Promise<number> => {
+    const { main, others } = await secondsDuring(server.pid, () => download(urlOf(server, planned), planned.headers))
+    return main + others
+  }
+  const times = await repeat(options.rounds, async () => {
+    const afterOthers = await whileServing(planned.data, async (server) => {
+      for (let i = 0; i < OTHER_MODEL.downloads; i++) await download(urlOf(server, other), other.headers)
+      return await secondsOf(server)
+    })
+    return await whileServing(planned.data, async (server) => ({
+      first: await secondsOf(server),
+      again: await secondsOf(server),
+      afterOthers,
+      checksums: checksumSeconds(file),
+    }))
+  })
   console.log(`first download after a restart, plan on disk: ${titleOf(options)}`)
   const figure = (what: string, unit: string, of: (round: (typeof times)[0]) => number): void =>
     printFigure(what, unit, times.map(of))
   figure('the first download', 's', ({ first }) => first)
   figure('the same again', 's', ({ again }) => again)
+  figure('the first download, after those of another model', 's', ({ afterOthers }) => afterOthers)
   figure('checksums of its bytes', 's', ({ checksums }) => checksums)
   figure('at most, with these', 'of the speed later', ({ again, checksums }) => again / (again + checksums))
+  figure('after those of another model', 'of the speed later', ({ again, afterOthers }) => again / afterOthers)
 }
 
 /** The processor time of as many planned downloads by one client and by many, and of the clients themselves. */

@@ -17,11 +17,13 @@ export interface Planned {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export async function plannedModel({ profile, objects = OBJECTS, folder }: BoundOptions): Promise<Planned> {
+export async function plannedModel(
+  { profile, objects = OBJECTS, folder }: Pick<BoundOptions, 'profile' | 'objects' | 'folder'>,
+  projectId: string = 'downloads',
+): Promise<Planned> {
   const data = join(folder, 'data')
   return await whileServing(data, async (server) => {
     const token = await issueToken(data, '*')
-    const projectId = 'downloads'
     const model = building({ objects, closure: 'root-less', profile })
     const { rootId } = await uploadModel({ url: server.url, token, projectId }, model)
     const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }

@@ -4,6 +4,7 @@ import type { Dataset } from '../dataset.ts'
 import { type Family, needsRestart } from '../family.ts'
 import { observe } from '../observe.ts'
 import { figure, type Round } from '../row.ts'
+import { untilPlanned } from './graphs.ts'
 
 const CHANGED = 0.05
 const SECONDS_FIRST_MAX = 0.4
@@ -37,7 +38,10 @@ export const deltas: Family = {
   missing: needsRestart,
   plans: async (bench, dataset) => {
     const { rootId } = await bench.heldLater(dataset, CHANGED)
-    const exchange = await sinceFirst(bench, dataset, bench.graph(await bench.held(dataset), rootId), '&delta')
+    const whole = bench.graph(await bench.held(dataset), rootId)
+    // The server makes the plan itself some time after an upload, if it is not ended before.
+    await untilPlanned(bench, whole)
+    const exchange = await sinceFirst(bench, dataset, whole, '&delta')
     return [
       {
         title: 'delta: 1 object in 20 changed',

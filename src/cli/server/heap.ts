@@ -14,11 +14,11 @@ const GROWING_PERCENT_MIN = 15
 const GROWING_PERCENT_STEP = 5
 /**
  * How much a process holds beside its memory budget when it begins to collect more often, and when it collects as often
- * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 150 MB, and the budget is
+ * as it may. Its program, its modules, its threads and the mapped tables of LevelDB take about 140 MB, and the budget is
  * seldom used up. The allocator of the system keeps some of what it once gave, and no collection returns that.
  */
-const OTHER_BYTES_WIDE = 134_000_000
-const OTHER_BYTES_NARROW = 174_000_000
+const OTHER_BYTES_WIDE = 123_000_000
+const OTHER_BYTES_NARROW = 163_000_000
 /**
  * Both halves of the space of young objects. V8 doubles it under load, up to 32 MB, and halves it when there is little
  * to do. Nothing is faster with more than this.
