@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { valuesOf } from './header-values.ts'
 
 /**
- * The headers of one of Node's requests. Node loads its whole implementation of `fetch`, 10 MB of memory, with the first
- * use of its own class: here that is when somebody calls more than `get` and `has`.
+ * The headers of one of Node's requests. Node 20 loads its whole implementation of `fetch`, a few megabytes of memory,
+ * with the first use of its own class: here that is when somebody calls more than `get` and `has`. Newer versions load
+ * it with `node:http`.
  */
 export class NodeHeaders implements Headers {
   /** By names in lower case, as Node has them. */

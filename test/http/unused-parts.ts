@@ -6,9 +6,13 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 
 /*
  * A process of its own: a service with automations and pages that answers an upload and a download through Node's own
- * HTTP. Prints both statuses, then the large parts of Node that it made Node load.
+ * HTTP. Prints both statuses, then the large parts of Node that it made Node load. Since Node 22, `fetch` is loaded with
+ * the import of `node:http`, whoever imports it.
  */
 const used = new Set<string>()
+const isFetchLoaded = (): boolean => moduleLoadList.some((module) => module.includes('deps/undici/'))
+const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] }
+const isLoadedByNode = isFetchLoaded()
 const intl = globalThis.Intl
 globalThis.Intl = new Proxy(intl, {
   get: (all, name: keyof typeof Intl) => {
@@ -44,8 +48,7 @@ const statuses = [
   await statusOf('POST', '/objects/demo', JSON.stringify([{ id, name: 'x' }])),
   await statusOf('GET', `/objects/demo/${id}`),
 ]
-const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] }
-for (const module of moduleLoadList) if (module.includes('deps/undici/')) used.add('fetch')
+if (isFetchLoaded() && !isLoadedByNode) used.add('fetch')
 process.stdout.write(`${statuses.join(' ')} ${[...used].join(' ')}`.trim())
 server.close()
 await service.close({ graceMs: 0 })
