@@ -17,11 +17,12 @@ const INDEX_RANGE = 2 ** 20
  */
 export class SortedReader {
   readonly #database: Database
-  readonly #quick = new QuickReads()
+  readonly #quick: QuickReads
   #isBackwards = false
 
-  constructor(database: Database) {
+  constructor(database: Database, quick: QuickReads = new QuickReads()) {
     this.#database = database
+    this.#quick = quick
   }
 
   /** The values of a few keys, in their order; `undefined` if they must be read with `getMany`. */
