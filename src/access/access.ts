@@ -28,7 +28,10 @@ export interface Principal {
  * the host passed to `fetch`.
  */
 export interface AccessRequest<H> {
-  /** The headers of the request. */
+  /**
+   * The headers of the request. Those of Node's requests have all methods of `Headers` without being an instance of it;
+   * `new Headers(headers)` makes one.
+   */
   readonly headers: Headers
   /** The method of the request. */
   readonly method: string
