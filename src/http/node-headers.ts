@@ -8,20 +8,25 @@ import { valuesOf } from './header-values.ts'
  */
 export class NodeHeaders implements Headers {
   /** By names in lower case, as Node has them. */
-  readonly #values = new Map<string, string[]>()
+  readonly #values = new Map<string, readonly string[]>()
   #standard: Headers | undefined
 
   constructor(req: IncomingMessage) {
     for (const [name, value] of Object.entries(req.headers)) {
       // Pseudo-headers of HTTP/2.
       if (value === undefined || name.startsWith(':')) continue
-      this.#values.set(name.toLowerCase(), [...valuesOf(req, name, value)])
+      // A middleware of the host may have set the same name in other letters.
+      const known = this.#values.get(name.toLowerCase())
+      const values = valuesOf(req, name, value)
+      this.#values.set(name.toLowerCase(), known === undefined ? values : [...known, ...values])
     }
   }
 
   get(name: string): string | null {
     if (this.#standard !== undefined) return this.#standard.get(name)
-    return this.#values.get(name.toLowerCase())?.join(', ') ?? null
+    const lowerName = name.toLowerCase()
+    // RFC 9113, section 8.2.3.
+    return this.#values.get(lowerName)?.join(lowerName === 'cookie' ? '; ' : ', ') ?? null
   }
 
   has(name: string): boolean {

@@ -55,6 +55,18 @@ test('headers of a request read like those of the standard', async (t) => {
   assert.equal(headers.get('authorization'), 'Bearer one, Bearer two')
 })
 
+test('headers that a middleware of the host set are read like those of the standard', async (t) => {
+  const req = await received(t)
+  Object.assign(req.headers, { Authorization: 'Bearer three', 'x-list': ['a', 'b'], Cookie: 'c=3' })
+  const headers = new NodeHeaders(req)
+  const expected = standard()
+  expected.append('authorization', 'Bearer three')
+  for (const value of ['a', 'b']) expected.append('x-list', value)
+  expected.append('cookie', 'c=3')
+  for (const name of expected.keys()) assert.equal(headers.get(name), expected.get(name), name)
+  assert.deepEqual([...headers], [...expected])
+})
+
 test('they can be gone through, copied and changed like those of the standard', async (t) => {
   const headers = new NodeHeaders(await received(t))
   const expected = standard()
