@@ -80,6 +80,7 @@ export class FileBlobs implements BlobDriver {
     return this.#reads.run(signal, async () => {
       try {
         if (this.#part.isShared === true) await this.#dropRemoved(path)
+        else this.#quick.tryNow(() => this.#handles.openNow(path))
         return await this.#handles.use(path, (descriptor) =>
           readExactly(name, descriptor, start, into ?? Buffer.allocUnsafeSlow(end - start)),
         )

@@ -58,6 +58,11 @@ export class FileHandles {
     }
   }
 
+  /** Opens the file, if it is not open, on the calling thread. Throws the system's error. */
+  openNow(path: string): void {
+    if (!this.#entries.has(path)) this.#entries.set(path, openedEntry(openSync(path, 'r')))
+  }
+
   /** After this no read sees the file that `path` named. */
   async drop(path: string): Promise<void> {
     const entry = this.#entries.get(path)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readlinkSync, readSync } from 'node:fs'
-import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -66,6 +66,24 @@ test('files that are read on the calling thread are closed when there are too ma
     assert.equal(bytes.toString(), `file ${at % paths.length}`)
     assert.ok(openBelow(folder) <= 2)
   }
+  await handles.close()
+  assert.equal(openBelow(folder), 0)
+})
+
+test('a file that was opened on the calling thread is not opened again', async (t) => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'stowage-handles-')))
+  t.after(() => rm(folder, { recursive: true }))
+  const handles = new FileHandles(2)
+  const path = join(folder, 'a file')
+  assert.throws(() => handles.openNow(path), { code: 'ENOENT' })
+  await writeFile(path, 'its content')
+  handles.openNow(path)
+  handles.openNow(path)
+  assert.equal(openBelow(folder), 1)
+  await rename(path, join(folder, 'elsewhere'))
+  const bytes = Buffer.alloc(11)
+  await handles.use(path, (descriptor) => Promise.resolve(readSync(descriptor, bytes, 0, 11, 0)))
+  assert.equal(bytes.toString(), 'its content')
   await handles.close()
   assert.equal(openBelow(folder), 0)
 })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
-import { growingPercent, youngGrowthFactor } from '../../src/cli/server/heap.ts'
+import { runInNewContext } from 'node:vm'
+import { collectGarbage, growingPercent, youngGrowthFactor } from '../../src/cli/server/heap.ts'
 
 const MEMORY_BYTES_MAX = 100_000_000
 
@@ -42,4 +43,15 @@ test('while a server loads its modules, the space of young objects keeps its siz
   }
   const [kept, grown] = [await youngBytes('keepYoungSpace()'), await youngBytes('')]
   assert.ok(kept * 2 <= grown && grown >= 8_388_608, `${kept} bytes kept, ${grown} without`)
+})
+
+test('what the start of a server left is collected before its first request', () => {
+  let kept: unknown[] = []
+  for (let number = 0; number < 500_000; number++) kept.push({ number })
+  const before = process.memoryUsage().heapUsed
+  kept = []
+  collectGarbage()
+  const freed = before - process.memoryUsage().heapUsed
+  assert.ok(freed > 8_000_000, `${freed} bytes were freed`)
+  assert.equal(runInNewContext('typeof gc'), 'undefined')
 })

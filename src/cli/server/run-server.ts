@@ -33,7 +33,7 @@ import { checkOperations, type OperationsOptions } from './operations-options.ts
 import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
 import { Readiness } from './readiness.ts'
-import { tuneHeap } from './heap.ts'
+import { collectGarbage, tuneHeap } from './heap.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
 import { registerFiles } from './serve-functions.ts'
@@ -120,6 +120,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
       connectionLimitsOf(options, logger, hits),
     )
     continueOnExpect(server, service)
+    collectGarbage()
     const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
     announce(url)
     printStarted(options, storage, {
