@@ -1,14 +1,15 @@
+import { closeSync, openSync, readSync } from 'node:fs'
 import { constants, deflateRawSync } from 'node:zlib'
 import { fitsBlock } from '../../src/blocks/ready-blocks.ts'
 import { inflateBeginning } from '../../src/compression/inflate.ts'
 import { DeltaEncoder } from '../../src/delta/encode.ts'
-import { building } from '../model/building.ts'
+import { building, type ModelObject } from '../model/building.ts'
 
 /** As the blocks of an upload are compressed. */
 const COMPRESSION_LEVEL = 2
 const MICROSECONDS = 1e6
 
-type Version = Parameters<typeof building>[0]
+export type Version = Parameters<typeof building>[0]
 
 /** A block and how much of it must be inflated. */
 export interface NeededBlock {
@@ -35,6 +36,12 @@ export interface ChangedText {
 export function replacedIds([older, newer]: readonly Version[]): readonly string[] {
   const kept = new Set(idsOf(newer))
   return idsOf(older).filter((id) => !kept.has(id))
+}
+
+/** The objects of the second version that the first one lacks. */
+export function* replacingObjects([older, newer]: readonly Version[]): Generator<readonly ModelObject[]> {
+  const held = new Set(idsOf(older))
+  for (const batch of building(newer)) yield batch.filter(({ id }) => !held.has(id))
 }
 
 /** The blocks with replaced objects, once for each and as far as its line, and the blocks of the objects that replace them. */
@@ -70,6 +77,18 @@ export function comparingSeconds(texts: readonly ChangedText[]): number {
     encoder.take()
   }
   return secondsSince(before)
+}
+
+/** The processor time of reading blocks, one after another, from a file in which they follow each other. */
+export function readingSeconds(blocks: readonly NeededBlock[], file: string): number {
+  const descriptor = openSync(file, 'r')
+  const into = new Uint8Array(Math.max(...blocks.map(({ stored }) => stored.length)))
+  const before = process.cpuUsage()
+  let start = 0
+  for (const { stored } of blocks) start += readSync(descriptor, into, 0, stored.length, start)
+  const seconds = secondsSince(before)
+  closeSync(descriptor)
+  return seconds
 }
 
 /** The processor time of zlib alone. */

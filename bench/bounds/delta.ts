@@ -5,7 +5,8 @@ import { building } from '../model/building.ts'
 import { issueToken } from '../server.ts'
 import { uploadModel } from '../upload.ts'
 import { type Bound, printFigure } from './bound.ts'
-import { changedBlocks, changedTexts, comparingSeconds, inflatingSeconds, replacedIds } from './changed-blocks.ts'
+import { replacedIds, replacingObjects } from './changed-blocks.ts'
+import { deltaParts } from './delta-parts.ts'
 import { secondsDuring } from './processor-time.ts'
 import { whileServing } from './serving.ts'
 
@@ -15,8 +16,8 @@ const CHANGED = 0.05
 /**
  * The processor time of the first delta between two versions after a start of the server, both of which have plans; of
  * reading the older texts of all changed objects, here as one list of them; and of what no delta can do without, which is
- * to inflate the texts of all changed objects and to compare them. Neither blocks nor texts have to be found for these,
- * nor read from files.
+ * to read the blocks of all changed objects, to inflate their texts, and to compare them. Nothing has to be found for
+ * these, and nothing is checked or sent.
  */
 export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder }) => {
   const data = join(folder, 'data')
@@ -25,7 +26,7 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
   const { token, older, newer } = await whileServing(data, async ({ url }) => {
     const target = { url, token: await issueToken(data, '*'), projectId: 'delta' }
     const first = await uploadModel(target, building(versions[0]))
-    const second = await uploadModel(target, building(versions[1]), { skipHeld: true })
+    const second = await uploadModel(target, replacingObjects(versions))
     // Makes its plan, as the server itself does some time after an upload.
     await download(`${url}/objects/delta/${second.rootId}`, headersOf(target.token))
     await digestOf(`${url}/objects/delta/${second.rootId}`, headersOf(target.token))
@@ -40,15 +41,12 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
       const { main, others } = await secondsDuring(pid, () => work(url))
       return main + others
     })
-  const blocks = changedBlocks(versions)
-  const texts = changedTexts(versions)
   const times = await repeat(rounds, async () => {
     const digest = await whileServing(data, ({ url }) => digestOf(`${url}/objects/delta/${older}`, headers))
     const since = `/objects/delta/${newer}?have=${older}@${digest}`
     return {
       delta: await fresh((url) => download(`${url}${since}&delta`, headers)),
-      zlib: inflatingSeconds(blocks),
-      comparing: comparingSeconds(texts),
+      parts: await deltaParts(versions, join(folder, 'blocks')),
       olderTexts: await fresh((url) => postList(`${url}/api/getobjects/delta`, headers, list)),
     }
   })
@@ -56,9 +54,14 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
   const figure = (what: string, of: (round: (typeof times)[0]) => number): void => printFigure(what, 's', times.map(of))
   figure('the delta', (round) => round.delta)
   figure('the older texts of these objects, as a list', ({ olderTexts }) => olderTexts)
-  figure('to inflate the older and the newer texts, and nothing else', ({ zlib }) => zlib)
-  figure('to compare them, and nothing else', ({ comparing }) => comparing)
-  figure('both of these', ({ zlib, comparing }) => zlib + comparing)
+  figure('to read the blocks of the older and the newer texts, and nothing else', ({ parts }) => parts.readingSeconds)
+  figure('to inflate these texts, and nothing else', ({ parts }) => parts.inflatingSeconds)
+  figure('to compare them, and nothing else', ({ parts }) => parts.comparingSeconds)
+  figure(
+    'all three',
+    ({ parts: { readingSeconds, inflatingSeconds, comparingSeconds } }) =>
+      readingSeconds + inflatingSeconds + comparingSeconds,
+  )
 }
 
 function headersOf(token: string): Readonly<Record<string, string>> {
