@@ -14,8 +14,8 @@ import { countOf, orUsage, readOptions } from './options.ts'
 import { build, exitOnSignals } from './server.ts'
 
 /*
- * `npm run bench:bounds`: how fast rows of the benchmark can be at most on this machine. All but slow readers compare
- * processor times, so other programs on the machine matter little. Linux only.
+ * `npm run bench:bounds`: how fast rows of the benchmark can be at most on this machine. Most compare processor times, so
+ * other programs on the machine matter little; restarts and slow readers are also compared with nginx. Linux only.
  */
 
 const ROWS: Readonly<Record<string, Bound>> = {

@@ -7,6 +7,7 @@ import { uploadModel } from '../upload.ts'
 import { type Bound, printFigure } from './bound.ts'
 import { replacedIds, replacingObjects } from './changed-blocks.ts'
 import { deltaParts } from './delta-parts.ts'
+import { untilPlanned } from './planned.ts'
 import { secondsDuring } from './processor-time.ts'
 import { whileServing } from './serving.ts'
 
@@ -27,9 +28,8 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
     const target = { url, token: await issueToken(data, '*'), projectId: 'delta' }
     const first = await uploadModel(target, building(versions[0]))
     const second = await uploadModel(target, replacingObjects(versions))
-    // Makes its plan, as the server itself does some time after an upload.
-    await download(`${url}/objects/delta/${second.rootId}`, headersOf(target.token))
-    await digestOf(`${url}/objects/delta/${second.rootId}`, headersOf(target.token))
+    for (const { rootId } of [first, second])
+      await untilPlanned(`${url}/objects/delta/${rootId}`, headersOf(target.token))
     return { token: target.token, older: first.rootId, newer: second.rootId }
   })
   const list = JSON.stringify({ objects: JSON.stringify(replacedIds(versions)) })

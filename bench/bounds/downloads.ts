@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { download, downloadToFile } from '../download.ts'
 import { repeat } from '../measure.ts'
+import { startNginx } from '../nginx.ts'
 import type { RunningServer } from '../server-process.ts'
 import { type Bound, printFigure } from './bound.ts'
 import { plannedModel, titleOf, urlOf } from './planned.ts'
@@ -17,39 +18,58 @@ const CLOCK_TICKS_PER_SECOND = 100
 const OTHER_MODEL = { objects: 2_000, downloads: 20 }
 
 /**
- * The processor time of the first planned download after a start of the server, of the same one again, of the first one
- * after downloads of another model, and of what only a first one does: to compare the stored bytes with their checksums.
+ * The first planned download after a start of the server, the same one again, and the first one after downloads of another
+ * model; what only a first one does, to compare the stored bytes with their checksums; and a download of the same bytes
+ * from nginx. No first download can be faster than the same one again with these checksums.
  */
 export const restart: Bound = async (options) => {
   const planned = await plannedModel(options)
   const other = await plannedModel({ ...options, objects: OTHER_MODEL.objects }, 'other')
-  const file = join(options.folder, 'answer.gz')
+  const nginx = await startNginx(options.folder)
+  if (nginx === undefined) throw new Error('nginx is not installed; it serves the same bytes, to compare with')
+  const file = join(nginx.folder, 'answer.gz')
   await whileServing(planned.data, (server) => downloadToFile(urlOf(server, planned), planned.headers, file))
-  const secondsOf = async (server: RunningServer): Promise<number> => {
-    const { main, others } = await secondsDuring(server.pid, () => download(urlOf(server, planned), planned.headers))
-    return main + others
+  const ask = async (server: RunningServer): Promise<Times> => {
+    let seconds = Number.NaN
+    const { main, others } = await secondsDuring(server.pid, async () => {
+      ;[{ seconds }] = await download(urlOf(server, planned), planned.headers)
+    })
+    return { seconds, processorSeconds: main + others }
   }
   const times = await repeat(options.rounds, async () => {
     const afterOthers = await whileServing(planned.data, async (server) => {
       for (let i = 0; i < OTHER_MODEL.downloads; i++) await download(urlOf(server, other), other.headers)
-      return await secondsOf(server)
+      return await ask(server)
     })
+    const [{ seconds: nginxSeconds }] = await download(`${nginx.url}/answer.gz`, {})
     return await whileServing(planned.data, async (server) => ({
-      first: await secondsOf(server),
-      again: await secondsOf(server),
+      first: await ask(server),
+      again: await ask(server),
       afterOthers,
+      nginxSeconds,
       checksums: checksumSeconds(file),
     }))
   })
+  await nginx.stop()
   console.log(`first download after a restart, plan on disk: ${titleOf(options)}`)
   const figure = (what: string, unit: string, of: (round: (typeof times)[0]) => number): void =>
     printFigure(what, unit, times.map(of))
-  figure('the first download', 's', ({ first }) => first)
-  figure('the same again', 's', ({ again }) => again)
-  figure('the first download, after those of another model', 's', ({ afterOthers }) => afterOthers)
+  const both = (what: string, of: (round: (typeof times)[0]) => Times): void => {
+    figure(what, 's of processor time', (round) => of(round).processorSeconds)
+    figure(what, 's', (round) => of(round).seconds)
+  }
+  both('the first download', ({ first }) => first)
+  both('the first download, after those of another model', ({ afterOthers }) => afterOthers)
+  both('the same again', ({ again }) => again)
   figure('checksums of its bytes', 's', ({ checksums }) => checksums)
-  figure('at most, with these', 'of the speed later', ({ again, checksums }) => again / (again + checksums))
-  figure('after those of another model', 'of the speed later', ({ again, afterOthers }) => again / afterOthers)
+  figure('the same bytes from nginx', 's', ({ nginxSeconds }) => nginxSeconds)
+  figure('the first download', 'of nginx', ({ first, nginxSeconds }) => nginxSeconds / first.seconds)
+  figure('at most', 'of nginx', ({ again, checksums, nginxSeconds }) => nginxSeconds / (again.seconds + checksums))
+}
+
+interface Times {
+  readonly seconds: number
+  readonly processorSeconds: number
 }
 
 /** The processor time of as many planned downloads by one client and by many, and of the clients themselves. */

@@ -8,6 +8,8 @@ import type { BoundOptions } from './bound.ts'
 import { whileServing } from './serving.ts'
 
 const OBJECTS = 100_000
+/** Each waits for half a second. */
+const PLAN_TRIES_MAX = 100
 
 /** A model whose download has a plan. */
 export interface Planned {
@@ -28,11 +30,17 @@ export async function plannedModel(
     const { rootId } = await uploadModel({ url: server.url, token, projectId }, model)
     const headers = { Authorization: `Bearer ${token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
     const planned = { data, projectId, rootId, headers }
-    await download(urlOf(server, planned), headers)
-    // The length of the answer, which comes with its plan.
-    await fetch(urlOf(server, planned), { method: 'HEAD', headers })
+    await untilPlanned(urlOf(server, planned), headers)
     return planned
   })
+}
+
+/** Has the plan of a download made; resolves once its length is known, which comes with its plan. */
+export async function untilPlanned(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
+  await download(url, headers)
+  for (let tries = 0; tries < PLAN_TRIES_MAX; tries++)
+    if ((await fetch(url, { method: 'HEAD', headers })).headers.has('content-length')) return
+  throw new Error(`${new URL(url).pathname} has no plan`)
 }
 
 export function urlOf({ url }: RunningServer, { projectId, rootId }: Planned): string {
