@@ -8,7 +8,7 @@ process.exitCode = await run(process.argv.slice(2))
 
 async function run(argv: readonly string[]): Promise<number> {
   try {
-    await (await createProgram()).parseAsync(argv, { from: 'user' })
+    await (await createProgram({}, argv[0])).parseAsync(argv, { from: 'user' })
     return EXIT.ok
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage

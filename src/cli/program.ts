@@ -1,30 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Command, type OutputConfiguration } from 'commander'
-import { checkCommand } from './commands/check.ts'
-import { collectCommand } from './commands/collect.ts'
-import { compactCommand } from './commands/compact.ts'
-import { completionCommand } from './commands/completion.ts'
-import { copyCommand } from './commands/copy.ts'
-import { hasCommand } from './commands/has.ts'
-import { downloadCommand } from './commands/download.ts'
-import { duCommand } from './commands/du.ts'
-import { backupCommand } from './commands/backup.ts'
-import { exportCommand } from './commands/export.ts'
-import { importCommand } from './commands/import.ts'
-import { mirrorCommand } from './commands/mirror.ts'
-import { restoreCommand } from './commands/restore.ts'
 import { EXIT_HELP } from './common/exit.ts'
-import { getCommand } from './commands/get.ts'
-import { keyCommand } from './commands/key.ts'
-import { lsCommand } from './commands/ls.ts'
-import { modelCommand } from './commands/model.ts'
-import { pinCommand } from './commands/pin.ts'
-import { projectCommand } from './commands/project.ts'
-import { reindexCommand } from './commands/reindex.ts'
-import { serveCommand } from './commands/serve.ts'
-import { tokenCommand } from './commands/token.ts'
-import { uploadCommand } from './commands/upload.ts'
-import { versionCommand } from './commands/version.ts'
 
 const EXAMPLES = `
 Examples:
@@ -38,42 +14,55 @@ Examples:
 "stowage <command> --help" shows examples of each.
 ${EXIT_HELP}`
 
+/** In the order of the help. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./commands/serve.ts')).serveCommand(),
+  token: async () => (await import('./commands/token.ts')).tokenCommand(),
+  key: async () => (await import('./commands/key.ts')).keyCommand(),
+  project: async () => (await import('./commands/project.ts')).projectCommand(),
+  check: async () => (await import('./commands/check.ts')).checkCommand(),
+  reindex: async () => (await import('./commands/reindex.ts')).reindexCommand(),
+  upload: async () => (await import('./commands/upload.ts')).uploadCommand(),
+  download: async () => (await import('./commands/download.ts')).downloadCommand(),
+  has: async () => (await import('./commands/has.ts')).hasCommand(),
+  get: async () => (await import('./commands/get.ts')).getCommand(),
+  ls: async () => (await import('./commands/ls.ts')).lsCommand(),
+  model: async () => (await import('./commands/model.ts')).modelCommand(),
+  version: async () => (await import('./commands/version.ts')).versionCommand(),
+  pin: async () => (await import('./commands/pin.ts')).pinCommand(),
+  du: async () => (await import('./commands/du.ts')).duCommand(),
+  collect: async () => (await import('./commands/collect.ts')).collectCommand(),
+  compact: async () => (await import('./commands/compact.ts')).compactCommand(),
+  export: async () => (await import('./commands/export.ts')).exportCommand(),
+  import: async () => (await import('./commands/import.ts')).importCommand(),
+  mirror: async () => (await import('./commands/mirror.ts')).mirrorCommand(),
+  copy: async () => (await import('./commands/copy.ts')).copyCommand(),
+  backup: async () => (await import('./commands/backup.ts')).backupCommand(),
+  restore: async () => (await import('./commands/restore.ts')).restoreCommand(),
+  completion: async () => (await import('./commands/completion.ts')).completionCommand(),
+}
+/** It prints what all of them are. */
+const ABOUT_ALL = 'completion'
+
 /**
- * All commands. What each needs beyond its options is loaded when it runs, so that help and tokens do not wait for a
+ * All commands; only the one that the first argument names, if that is known, so that no command waits for the modules
+ * of others. What each needs beyond its options is loaded when it runs, so that help and tokens do not wait for a
  * database. Parsing rejects with a `CommanderError` when help was shown or the command line is invalid, after that
  * was printed.
  */
-export async function createProgram(output: Pick<OutputConfiguration, 'writeOut' | 'writeErr'> = {}): Promise<Command> {
+export async function createProgram(
+  output: Pick<OutputConfiguration, 'writeOut' | 'writeErr'> = {},
+  firstArgument: string = '',
+): Promise<Command> {
   const program = new Command('stowage')
     .description(
       'Serves object graphs over HTTP from a folder on this machine, and moves them to and from such a service.',
     )
     .version(await ownVersion())
-    .addCommand(serveCommand())
-    .addCommand(tokenCommand())
-    .addCommand(keyCommand())
-    .addCommand(projectCommand())
-    .addCommand(checkCommand())
-    .addCommand(reindexCommand())
-    .addCommand(uploadCommand())
-    .addCommand(downloadCommand())
-    .addCommand(hasCommand())
-    .addCommand(getCommand())
-    .addCommand(lsCommand())
-    .addCommand(modelCommand())
-    .addCommand(versionCommand())
-    .addCommand(pinCommand())
-    .addCommand(duCommand())
-    .addCommand(collectCommand())
-    .addCommand(compactCommand())
-    .addCommand(exportCommand())
-    .addCommand(importCommand())
-    .addCommand(mirrorCommand())
-    .addCommand(copyCommand())
-    .addCommand(backupCommand())
-    .addCommand(restoreCommand())
-    .addCommand(completionCommand())
     .addHelpText('after', EXAMPLES)
+  const isOne = firstArgument !== ABOUT_ALL && Object.hasOwn(COMMANDS, firstArgument)
+  const wanted = isOne ? [COMMANDS[firstArgument]] : Object.values(COMMANDS)
+  for (const command of await Promise.all(wanted.map((load) => load()))) program.addCommand(command)
   return strict(program, output)
 }
 
