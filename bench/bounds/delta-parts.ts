@@ -12,6 +12,9 @@ import {
   type Version,
 } from './changed-blocks.ts'
 
+/** Until threads of V8 have ended their work for what came before. */
+const SETTLING_MS = 1_000
+
 interface Order {
   readonly versions: readonly Version[]
   readonly file: string
@@ -31,12 +34,13 @@ export interface DeltaParts {
 export async function deltaParts(versions: readonly Version[], file: string): Promise<DeltaParts> {
   const child = fork(fileURLToPath(import.meta.url), ['delta-parts'])
   child.send({ versions, file } satisfies Order)
-  const [parts] = (await once(child, 'message')) as [DeltaParts]
+  const failed = once(child, 'exit').then(() => {
+    throw new Error('the process that measures the parts of a delta has failed')
+  })
+  failed.catch(() => undefined)
+  const [parts] = (await Promise.race([once(child, 'message'), failed])) as [DeltaParts]
   return parts
 }
-
-/** Until threads of V8 have ended their work for what came before. */
-const SETTLING_MS = 1_000
 
 async function measure({ versions, file }: Order): Promise<DeltaParts> {
   const blocks = changedBlocks(versions)
