@@ -9,6 +9,8 @@ export interface Mutant extends Edit {
   readonly name: string
   /** The workload that finds it. `objects` by default. */
   readonly workload?: 'objects' | 'automation'
+  /** The seeds to try: more than usual for what few seeds find. */
+  readonly seeds?: number
   /** Changes of other files that belong to it. */
   readonly also?: readonly Edit[]
 }

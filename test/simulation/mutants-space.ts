@@ -14,6 +14,8 @@ export const IN_QUOTAS: readonly Mutant[] = [
   {
     name: 'a commit does not expect the totals',
     path: COMMITTER,
+    // Only totals that change between the look at them and the commit tell, and one seed in two thousand has that.
+    seeds: 10_000,
     replace: [
       [
         'const expect = [{ key, value: bytes }, expectation, { key: recordKey, value: undefined }]',

@@ -13,8 +13,10 @@ const SEEDS = 1_000
 const folder = mkdtempSync(join(process.cwd(), '.compiled', 'mutants-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-for (const mutant of [...MUTANTS, ...AUTOMATION_MUTANTS])
-  test(`a seed below ${SEEDS} finds: ${mutant.name}`, async () => {
-    const { found, output } = await searchFor(mutant, SEEDS, folder)
+for (const mutant of [...MUTANTS, ...AUTOMATION_MUTANTS]) {
+  const { name, seeds = SEEDS } = mutant
+  test(`a seed below ${seeds} finds: ${name}`, async () => {
+    const { found, output } = await searchFor(mutant, seeds, folder)
     assert.ok(found, output)
   })
+}
