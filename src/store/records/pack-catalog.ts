@@ -32,7 +32,7 @@ export interface CatalogParts {
 }
 
 /** Records of packs that one call to the storage reads. */
-const LOADED_AT_ONCE = 256
+const LOADED_AT_ONCE = 64
 
 /** Loads packs' records and tables, and keeps the ones used last. */
 export class PackCatalog {
@@ -75,8 +75,7 @@ export class PackCatalog {
       const keys = fresh.map((sequence) => packKey(projectId, generation, sequence))
       const values = keys.length === 0 ? [] : await this.#records.getMany(keys)
       const found = new Map(fresh.map((sequence, i) => [sequence, { value: values[i] }]))
-      const packs = await Promise.all(some.map((sequence) => this.#pack(project, sequence, found.get(sequence))))
-      for (const pack of packs) inLayout(pack, project)
+      for (const sequence of some) inLayout(await this.#pack(project, sequence, found.get(sequence)), project)
     }
   }
 
