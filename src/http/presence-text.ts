@@ -5,6 +5,8 @@ const PIECE_BYTES = 65_536
  * Bytes that are written between two checks of the remaining room: an escaped character, or a value with its brackets.
  */
 const STEP_BYTES_MAX = 16
+/** Takes about a millisecond. */
+const COUNTED_ID_BYTES_MAX = 1_048_576
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 const TRUE = Buffer.from(':true')
 const FALSE = Buffer.from(':false')
@@ -39,6 +41,25 @@ export async function* presenceText(ids: IdSet, held: Uint8Array): AsyncGenerato
   }
   piece[at++] = CLOSE
   yield piece.subarray(0, at)
+}
+
+/**
+ * The length of `presenceText` in bytes, so that a client notices when a proxy loses a part of it. `undefined` for more
+ * ids than can be counted without keeping other requests waiting.
+ */
+export function presenceBytes(ids: IdSet, held: Uint8Array): number | undefined {
+  if (ids.idBytes > COUNTED_ID_BYTES_MAX) return undefined
+  let bytes = 2 + Math.max(0, ids.size - 1)
+  for (let index = 0; index < ids.size; index++) {
+    for (const byte of ids.bytesAt(index)) bytes += characterBytes(byte)
+    bytes += 2 + (held[index] === 1 ? TRUE : FALSE).length
+  }
+  return bytes
+}
+
+function characterBytes(byte: number): number {
+  if (byte < SPACE) return UNICODE_ESCAPE.length + 2
+  return byte === QUOTE || byte === BACKSLASH ? 2 : 1
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Limits } from '../../limits.ts'
 import type { ObjectPresence } from '../../object/graph-store.ts'
 import type { Guard } from '../core.ts'
 import type { Operation } from '../exchange.ts'
-import { presenceText } from '../presence-text.ts'
+import { presenceBytes, presenceText } from '../presence-text.ts'
 import { idListSource } from '../body-sources.ts'
 
 /**
@@ -29,6 +29,7 @@ export function diffOperation<H>(deps: {
         [ACCEPT_HEADER]: BLOCKS_MEDIA_TYPE,
       },
       body: presenceText(ids, held),
+      length: presenceBytes(ids, held),
     }
   }
 }
