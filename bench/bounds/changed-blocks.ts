@@ -1,13 +1,15 @@
 import { closeSync, openSync, readSync } from 'node:fs'
-import { constants, deflateRawSync } from 'node:zlib'
+import { constants, crc32, deflateRawSync } from 'node:zlib'
 import { fitsBlock } from '../../src/blocks/ready-blocks.ts'
 import { inflateBeginning } from '../../src/compression/inflate.ts'
 import { DeltaEncoder } from '../../src/delta/encode.ts'
 import { building, type ModelObject } from '../model/building.ts'
+import { secondsSince } from './processor-time.ts'
 
 /** As the blocks of an upload are compressed. */
 const COMPRESSION_LEVEL = 2
-const MICROSECONDS = 1e6
+/** As answers are compressed. */
+const SEGMENT_BYTES = 131_072
 
 export type Version = Parameters<typeof building>[0]
 
@@ -68,14 +70,34 @@ export function changedTexts([older, newer]: readonly Version[]): readonly Chang
   )
 }
 
-/** The processor time of finding the deltas between texts in memory. */
-export function comparingSeconds(texts: readonly ChangedText[]): number {
+/** The processor time of finding the deltas between texts in memory, and the deltas as the lines of an answer. */
+export function comparing(texts: readonly ChangedText[]): { readonly seconds: number; readonly lines: Buffer } {
+  const lines: string[] = []
   const before = process.cpuUsage()
   for (const { id, older, newer } of texts) {
     const encoder = new DeltaEncoder(id, older, newer)
     while (!encoder.advance(newer.length));
-    encoder.take()
+    const delta = encoder.take()
+    lines.push(`${id}\t${delta ?? newer.toString()}\n`)
   }
+  return { seconds: secondsSince(before), lines: Buffer.from(lines.join('')) }
+}
+
+/** The processor time of compressing an answer, as the server does. */
+export function compressingSeconds(lines: Uint8Array): number {
+  const before = process.cpuUsage()
+  for (let start = 0; start < lines.length; start += SEGMENT_BYTES)
+    deflateRawSync(lines.subarray(start, start + SEGMENT_BYTES), {
+      level: constants.Z_BEST_SPEED,
+      finishFlush: constants.Z_FULL_FLUSH,
+    })
+  return secondsSince(before)
+}
+
+/** The processor time of comparing blocks with their checksums. */
+export function checkingSeconds(blocks: readonly NeededBlock[]): number {
+  const before = process.cpuUsage()
+  for (const { stored } of blocks) crc32(stored)
   return secondsSince(before)
 }
 
@@ -98,11 +120,6 @@ export function inflatingSeconds(blocks: readonly NeededBlock[]): number {
   for (const { stored, rawBytes, neededBytes } of blocks)
     inflateBeginning(output.subarray(0, neededBytes), stored, rawBytes)
   return secondsSince(before)
-}
-
-function secondsSince(before: NodeJS.CpuUsage): number {
-  const { user, system } = process.cpuUsage(before)
-  return (user + system) / MICROSECONDS
 }
 
 function idsOf(version: Version): string[] {

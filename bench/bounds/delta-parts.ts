@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import {
   changedBlocks,
   changedTexts,
-  comparingSeconds,
+  checkingSeconds,
+  comparing,
+  compressingSeconds,
   inflatingSeconds,
   readingSeconds,
   type Version,
@@ -24,7 +26,9 @@ interface Order {
 export interface DeltaParts {
   readonly readingSeconds: number
   readonly inflatingSeconds: number
+  readonly checkingSeconds: number
   readonly comparingSeconds: number
+  readonly compressingSeconds: number
 }
 
 /**
@@ -47,10 +51,16 @@ async function measure({ versions, file }: Order): Promise<DeltaParts> {
   const texts = changedTexts(versions)
   writeFileSync(file, Buffer.concat(blocks.map(({ stored }) => stored)))
   await delay(SETTLING_MS)
+  const reading = readingSeconds(blocks, file)
+  const checking = checkingSeconds(blocks)
+  const inflating = inflatingSeconds(blocks)
+  const { seconds, lines } = comparing(texts)
   return {
-    readingSeconds: readingSeconds(blocks, file),
-    inflatingSeconds: inflatingSeconds(blocks),
-    comparingSeconds: comparingSeconds(texts),
+    readingSeconds: reading,
+    checkingSeconds: checking,
+    inflatingSeconds: inflating,
+    comparingSeconds: seconds,
+    compressingSeconds: compressingSeconds(lines),
   }
 }
 

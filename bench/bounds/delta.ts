@@ -57,11 +57,9 @@ export const delta: Bound = async ({ profile, objects = OBJECTS, rounds, folder 
   figure('to read the blocks of the older and the newer texts, and nothing else', ({ parts }) => parts.readingSeconds)
   figure('to inflate these texts, and nothing else', ({ parts }) => parts.inflatingSeconds)
   figure('to compare them, and nothing else', ({ parts }) => parts.comparingSeconds)
-  figure(
-    'all three',
-    ({ parts: { readingSeconds, inflatingSeconds, comparingSeconds } }) =>
-      readingSeconds + inflatingSeconds + comparingSeconds,
-  )
+  figure('to compare these blocks with their checksums', ({ parts }) => parts.checkingSeconds)
+  figure('to compress the deltas, and nothing else', ({ parts }) => parts.compressingSeconds)
+  figure('all five', ({ parts }) => Object.values(parts).reduce((sum, seconds) => sum + seconds, 0))
 }
 
 function headersOf(token: string): Readonly<Record<string, string>> {

@@ -12,7 +12,7 @@ import { issueToken } from '../server.ts'
 import type { RunningServer } from '../server-process.ts'
 import { uploadModel } from '../upload.ts'
 import { type Bound, printFigure } from './bound.ts'
-import { secondsDuring } from './processor-time.ts'
+import { secondsDuring, secondsSince } from './processor-time.ts'
 import { whileServing } from './serving.ts'
 
 const FEW_OBJECTS = 10_000
@@ -95,8 +95,7 @@ async function secondsForEach({ reader }: OpenDatabase, objects: number, seed: n
   )
   const started = process.cpuUsage()
   for (const keys of lists) await reader.getMany(keys)
-  const { user, system } = process.cpuUsage(started)
-  return (user + system) / 1e6 / (REQUESTS * IDS)
+  return secondsSince(started) / (REQUESTS * IDS)
 }
 
 /** Requests to a server with few objects; each call makes many, and returns the time for each id. */

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
 const NANOSECONDS = 1e9
+const MICROSECONDS = 1e6
 
 /** Seconds of processor time. */
 export interface ThreadSeconds {
@@ -15,6 +16,12 @@ export async function secondsDuring(pid: number, work: () => Promise<unknown>): 
   await work()
   const after = threadSeconds(pid)
   return { main: after.main - before.main, others: after.others - before.others }
+}
+
+/** Seconds that this process took since `before`. */
+export function secondsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / MICROSECONDS
 }
 
 /** The time of `gzip` with this option over a file: the second line of the shell's `times`, which is that of its children. */

@@ -79,6 +79,11 @@ export const slowReaders: Bound = async (given) => {
         of(({ alone, beside }) => beside / alone),
       )
     }
+    printFigure(
+      'nginx, beside them',
+      'times the server alone',
+      times.map(({ server, nginx: ofNginx }) => ofNginx.beside / server.alone),
+    )
   } finally {
     await Promise.all([another.close(), slow.close(), nginx.stop()])
   }

@@ -7,7 +7,7 @@ import { building } from '../model/building.ts'
 import { issueToken, peakResidentBytes, startServer } from '../server.ts'
 import { inBatches, jsonArray, postBatch, postBlocks, readyBlocks, type Target } from '../upload.ts'
 import { type Bound, type BoundOptions, CORES, printFigure } from './bound.ts'
-import { gzipSeconds, secondsDuring, shortestSeconds } from './processor-time.ts'
+import { gzipSeconds, secondsDuring, secondsSince, shortestSeconds } from './processor-time.ts'
 
 const OBJECTS = 20_000
 const CLIENTS = 4
@@ -39,8 +39,9 @@ async function uploads(
     const times = await repeat(rounds, async (number) => {
       await delay(SETTLING_MS)
       const projectId = `round-${number}`
+      const before = process.cpuUsage()
       const uploading = await secondsDuring(server.pid, () => sendAll({ ...target, projectId }, bodies, post))
-      return { ...uploading, gunzip: gzipSeconds('-dc', file) }
+      return { ...uploading, clients: secondsSince(before), gunzip: gzipSeconds('-dc', file) }
     })
     const jsonBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     console.log(
@@ -50,8 +51,14 @@ async function uploads(
       printFigure(what, unit, times.map(of))
     figure('main thread of the server', 's', ({ main }) => main)
     figure('its other threads', 's', ({ others }) => others)
+    figure('its clients', 's', ({ clients }) => clients)
     figure('gunzip', 's', ({ gunzip }) => gunzip)
     figure(`at most, on ${CORES} cores`, 'of gunzip', (round) => round.gunzip / shortestSeconds(round, CORES))
+    figure(
+      'at most, if all of this could be divided evenly over these cores',
+      'of gunzip',
+      ({ main, others, clients, gunzip }) => gunzip / ((main + others + clients) / CORES),
+    )
     console.log(`  memory of the server: ${Math.round(peakResidentBytes(server.pid) / MB)} MB resident at most`)
   } finally {
     await server.stop()

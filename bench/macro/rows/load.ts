@@ -79,7 +79,8 @@ async function besideReaders(bench: Bench, dataset: Dataset, exchange: Exchange,
   if (pid === undefined) throw new TypeError('the memory of the server is not known')
   const { origin } = bench.server
   const job = { connections: 1, exchanges: [exchange], total: DOWNLOADS }
-  const alone = await bench.run(job)
+  await bench.run(job)
+  const alone = await observe(bench, async () => await bench.run(job))
   const idle = await bench.besideClient.begin({ origin, connections: readers, exchanges: [], idle: true })
   await delay(bench.settleMs)
   const idleMb = residentMb(pid)
@@ -115,8 +116,8 @@ async function besideReaders(bench: Bench, dataset: Dataset, exchange: Exchange,
       figures: {
         ...figures,
         addedResidentMb: peakMb - idleMb,
-        timesAlone: figures.wallSeconds / alone.seconds,
-        timesAloneAtFirst: atFirst.seconds / alone.seconds,
+        timesAlone: figures.wallSeconds / alone.wallSeconds,
+        timesAloneAtFirst: atFirst.seconds / alone.wallSeconds,
         refused,
       },
     }
