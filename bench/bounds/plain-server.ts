@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
 import { type RunningServer, serverOf } from '../server-process.ts'
 
-/** Of 64, 128, 256, 512 and 1,024 KB, this one is as fast as any for the first answer. */
+/** As fast for the first answer as any of 64, 128, 256, 512 and 1,024 KB. */
 const PIECE_BYTES = 524_288
 
 /**
@@ -24,7 +24,7 @@ async function answer(file: string, response: ServerResponse): Promise<void> {
   const { size } = await descriptor.stat()
   response.setHeader('Content-Length', size)
   const read = async (position: number): Promise<Uint8Array> => {
-    const buffer = new Uint8Array(Math.min(PIECE_BYTES, size - position))
+    const buffer = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, size - position))
     const { bytesRead } = await descriptor.read(buffer, 0, buffer.length, position)
     return buffer.subarray(0, bytesRead)
   }
