@@ -15,7 +15,7 @@ import { whileServing } from './serving.ts'
 
 /** A small model, and how often it is downloaded, so that V8 has compiled what a download runs. */
 const OTHER_MODEL = { objects: 2_000, downloads: 20 }
-/** Until a process that has just started is idle. */
+/** Until a process that has just started is idle. The client is idle as long before each first download. */
 const SETTLING_MS = 300
 
 /**
@@ -46,6 +46,7 @@ export const restart: Bound = async (options) => {
       for (let i = 0; i < OTHER_MODEL.downloads; i++) await ask(urlOf(server, other), other.headers)
       return await askServer(server)
     })
+    await delay(SETTLING_MS)
     const nginxSeconds = await ask(`${nginx.url}/answer.gz`)
     const plainSeconds = await askPlainServer(file, ask)
     return await whileServing(planned.data, async (server) => {

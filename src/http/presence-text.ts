@@ -5,7 +5,7 @@ const PIECE_BYTES = 65_536
  * Bytes that are written between two checks of the remaining room: an escaped character, or a value with its brackets.
  */
 const STEP_BYTES_MAX = 16
-/** Takes about a millisecond. */
+/** Counting takes about 2 ms. */
 const COUNTED_ID_BYTES_MAX = 1_048_576
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 const TRUE = Buffer.from(':true')
@@ -51,7 +51,8 @@ export function presenceBytes(ids: IdSet, held: Uint8Array): number | undefined 
   if (ids.idBytes > COUNTED_ID_BYTES_MAX) return undefined
   let bytes = 2 + Math.max(0, ids.size - 1)
   for (let index = 0; index < ids.size; index++) {
-    for (const byte of ids.bytesAt(index)) bytes += characterBytes(byte)
+    const id = ids.bytesAt(index)
+    for (let i = 0; i < id.length; i++) bytes += characterBytes(id[i])
     bytes += 2 + (held[index] === 1 ? TRUE : FALSE).length
   }
   return bytes

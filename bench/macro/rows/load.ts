@@ -79,6 +79,7 @@ async function besideReaders(bench: Bench, dataset: Dataset, exchange: Exchange,
   if (pid === undefined) throw new TypeError('the memory of the server is not known')
   const { origin } = bench.server
   const job = { connections: 1, exchanges: [exchange], total: DOWNLOADS }
+  // The first downloads of a server are slower, and would flatter those beside the readers.
   await bench.run(job)
   const alone = await observe(bench, async () => await bench.run(job))
   const idle = await bench.besideClient.begin({ origin, connections: readers, exchanges: [], idle: true })
