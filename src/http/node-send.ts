@@ -3,7 +3,7 @@ import { StowageError } from '../errors.ts'
 import { AHEAD_ROOM_BYTES_MIN } from '../memory/answer-memory.ts'
 import { ChunkWriter, clientGone, tooSlow } from './chunk-writer.ts'
 import type { Answer } from './exchange.ts'
-import { LINGER_IDLE_MS, LINGER_MS_MAX, drainedBytesMax } from './linger.ts'
+import { LINGER_IDLE_MS, LINGER_MS_MAX, SHORT_REST, drainedBytesMax } from './linger.ts'
 import type { NodeBody } from './node-body.ts'
 import { waitFor } from './timeout.ts'
 
@@ -25,6 +25,7 @@ export interface Sending {
  */
 export async function sendAnswer(sending: Sending): Promise<void> {
   const { req, res, answer, body, onBeforeHeaders } = sending
+  if (body.underWay && req.httpVersionMajor === 1) await takeShortRest(body)
   if (res.headersSent || res.destroyed) throw clientGone()
   onBeforeHeaders?.()
   const underWay = body.underWay
@@ -96,11 +97,23 @@ async function sendWhileReceiving(sending: Sending, bytes: Uint8Array): Promise<
 
 /** Reads further bytes and discards them, within bounds. */
 export async function takeRest(body: NodeBody, requestBytesMax: number): Promise<void> {
-  const bytesReadMax = drainedBytesMax(requestBytesMax)
-  const deadlineMs = performance.now() + LINGER_MS_MAX
+  await discard(body, { bytesMax: drainedBytesMax(requestBytesMax), idleMs: LINGER_IDLE_MS, msMax: LINGER_MS_MAX })
+}
+
+async function takeShortRest(body: NodeBody): Promise<void> {
+  const { bytesMax, msMax } = SHORT_REST
+  await discard(body, { bytesMax: body.bytesRead + bytesMax, idleMs: msMax, msMax })
+}
+
+/** Stops at `bytesMax` bytes of the whole body. */
+async function discard(
+  body: NodeBody,
+  { bytesMax, idleMs, msMax }: { readonly bytesMax: number; readonly idleMs: number; readonly msMax: number },
+): Promise<void> {
+  const deadlineMs = performance.now() + msMax
   try {
-    for await (const _ of body.rest(LINGER_IDLE_MS)) {
-      if (body.bytesRead >= bytesReadMax || performance.now() >= deadlineMs) return
+    for await (const _ of body.rest(idleMs)) {
+      if (body.bytesRead >= bytesMax || performance.now() >= deadlineMs) return
     }
   } catch (error) {
     if (!(error instanceof StowageError)) throw error

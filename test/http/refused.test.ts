@@ -4,7 +4,9 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../support/patience.ts'
+import { SHORT_REST } from '../../src/http/linger.ts'
 import { errorOf, openService, rawExchange, served } from './served.ts'
 
 const MB = 1_048_576
@@ -100,6 +102,41 @@ test('a client that blocks until its body is sent reads the 413, up to twice the
     const untold = await rawExchange(port, [head('Transfer-Encoding: chunked'), ...chunks, '0\r\n\r\n'])
     assert.match(untold, /^HTTP\/1\.1 413 [^]*"request_too_large"\}$/)
   }
+})
+
+test('the end of a short body is read before its refusal, so the connection stays open', async (t) => {
+  const { port } = await served(t, { ...limited, access: { authenticate: () => undefined, authorize: () => false } })
+  const head =
+    'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+  let tookMs: number
+  do {
+    const socket = connect(port, '127.0.0.1').setEncoding('latin1')
+    let answer = ''
+    socket.on('data', (text: string) => (answer += text))
+    await once(socket, 'connect')
+    const beganAtMs = performance.now()
+    socket.write(head)
+    await delay(20)
+    const early = answer
+    socket.write('c\r\n[{"id":"a"}]\r\n0\r\n\r\n')
+    tookMs = performance.now() - beganAtMs
+    if (tookMs < SHORT_REST.msMax) {
+      assert.equal(early, '')
+      await eventually(() => answer.endsWith('}'), 'the refusal')
+      assert.match(answer, /^HTTP\/1\.1 401 /)
+      assert.doesNotMatch(answer, /Connection: close/i)
+      answer = ''
+      socket.write('GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n')
+      await eventually(() => answer.startsWith('HTTP/1.1 404 '), 'a second response on the same connection')
+    }
+    socket.destroy()
+  } while (tookMs >= SHORT_REST.msMax)
+})
+
+test('a client that does not go on with a short body is refused without it', async (t) => {
+  const { port } = await served(t, { ...limited, access: { authenticate: () => undefined, authorize: () => false } })
+  const head = 'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n'
+  assert.match(await rawExchange(port, [head]), /^HTTP\/1\.1 401 [^]*Connection: close/i)
 })
 
 test('an endless body is cut off after about twice the limit', async (t) => {
