@@ -61,6 +61,26 @@ test('a response that cannot be resumed restarts, and nothing arrives twice', as
   assert.ok(asked > 2 && progress?.restarts === asked - 1)
 })
 
+test('a file of unknown length that ends early is requested again, and nothing arrives twice', async (t) => {
+  const { project, withOptions } = await serviceAndClient(t)
+  await project.upload(MODEL.objects)
+  let asked = 0
+  const ending: Fetch = async (url, init) => {
+    const response = await fetch(url, init)
+    const headers = new Headers(response.headers)
+    headers.delete('Content-Length')
+    const bytes = Buffer.from(await response.arrayBuffer())
+    asked += 1
+    return new Response(bytes.subarray(0, asked * 100_000), { headers })
+  }
+  let progress: GraphProgress | undefined
+  const texts = await collect(
+    withOptions({ fetch: ending }).graphTexts(MODEL.rootId, { onProgress: (told) => (progress = told) }),
+  )
+  assert.deepEqual(byId(texts), MODEL.byId)
+  assert.ok(asked > 2 && progress?.restarts === asked - 1, `${asked} requests, ${progress?.restarts} restarts`)
+})
+
 test('an interrupted list requests only the remaining objects', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   await project.upload(MODEL.objects)

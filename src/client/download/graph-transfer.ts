@@ -171,7 +171,8 @@ export class GraphTransfer {
       return undefined
     } catch (error) {
       if (error instanceof Restart) return error
-      if (isArchive(answer)) throw this.#blamed(error)
+      // A file of known length was continued for as long as that helped.
+      if (isArchive(answer) && lengthOf(answer) !== undefined) throw this.#blamed(error)
       return this.#again(error)
     }
   }
@@ -186,7 +187,7 @@ export class GraphTransfer {
     })
   }
 
-  /** A text that broke: there is nothing to continue. */
+  /** A text, or a file of unknown length, that broke or ended early: there is nothing to continue. */
   async #again(error: unknown): Promise<Restart> {
     this.#takesDeltas = false
     await this.#attempts.failed(error)
