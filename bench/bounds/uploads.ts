@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
+import { BATCH_BYTES } from '../../src/client/upload/upload-batches.ts'
 import { MB, repeat } from '../measure.ts'
 import { building } from '../model/building.ts'
 import { issueToken, peakResidentBytes, startServer } from '../server.ts'
@@ -15,23 +16,26 @@ const CLIENTS = 4
 const SETTLING_MS = 2_500
 
 /** How fast uploads of gzipped arrays can be at most, in terms of one core's gunzip of the same bytes. */
-export const gzippedUploads: Bound = (options) => uploads(options, 'as gzipped arrays')
+export const gzippedUploads: Bound = (options) => uploads(options, 'as gzipped arrays', MB)
 
-/** The same for ready blocks, which are made before. */
-export const blockUploads: Bound = (options) => uploads(options, 'as ready blocks')
+/** The same for ready blocks, which are made before: in requests as our client sends them, and in smaller ones. */
+export const blockUploads: Bound = async (options) => {
+  for (const requestBytes of [BATCH_BYTES, MB]) await uploads(options, 'as ready blocks', requestBytes)
+}
 
 async function uploads(
   { profile, objects = OBJECTS, rounds, folder }: BoundOptions,
   form: 'as gzipped arrays' | 'as ready blocks',
+  requestBytes: number,
 ): Promise<void> {
-  const batches = [...inBatches(building({ objects, closure: 'root-less', profile }), MB)]
+  const batches = [...inBatches(building({ objects, closure: 'root-less', profile }), requestBytes)]
   const texts = batches.map(jsonArray)
   const gzipped = texts.map((text) => new Uint8Array(gzipSync(text)))
   const file = join(folder, 'all.gz')
   writeFileSync(file, Buffer.concat(gzipped))
   const [bodies, post] =
     form === 'as ready blocks' ? [await Promise.all(batches.map(readyBlocks)), postBlocks] : [gzipped, postBatch]
-  const data = join(folder, 'data')
+  const data = mkdtempSync(join(folder, 'data-'))
   const server = await startServer(data, ['--port', '0'])
   try {
     const target = { url: server.url, token: await issueToken(data, '*'), projectId: 'warm' }
@@ -45,7 +49,7 @@ async function uploads(
     })
     const jsonBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     console.log(
-      `uploads ${form}: ${profile}, ${(jsonBytes / MB).toFixed(0)} MB of JSON, median (min to max) of ${rounds}`,
+      `uploads ${form}, in ${bodies.length} requests: ${profile}, ${(jsonBytes / MB).toFixed(0)} MB of JSON, median (min to max) of ${rounds}`,
     )
     const figure = (what: string, unit: string, of: (round: (typeof times)[0]) => number): void =>
       printFigure(what, unit, times.map(of))

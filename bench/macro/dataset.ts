@@ -44,7 +44,7 @@ export interface Dataset {
   later(changed: number, place?: ChangePlace): Promise<Version>
 }
 
-const BATCH_BYTES = 1_000_000
+export const BATCH_BYTES = 1_000_000
 const SAMPLE_BYTES_MAX = 64_000_000
 
 /** Prepares a model in `folder`, or finds it there from an earlier run. */

@@ -315,6 +315,41 @@ test('the source is read at most a few groups ahead of acknowledged ones', async
   assert.ok(aheadMax < 12_000, `${aheadMax} objects ahead`)
 })
 
+test('a request that is too large for a proxy or for the service is sent in halves, and the root still comes last', async (t) => {
+  const model = buildModel({ objects: 1_200 })
+  const proxyMaxBytes = 40_000
+  for (const limits of [{}, { requestBytesMax: 30_000, inflatedBytesMax: 200_000 }]) {
+    const { url } = await serviceAndClient(t, { limits })
+    /** Of each accepted request: the status of the root after it. */
+    const accepted: number[] = []
+    let refused = 0
+    const limiting: Fetch = async (address, init) => {
+      const bytes = init.method === 'POST' && address.endsWith('/objects/demo') ? await bodyBytes(init) : 0
+      if (bytes > proxyMaxBytes) {
+        refused += 1
+        return new Response('<html>', { status: 413, headers: { 'Content-Type': 'text/html' } })
+      }
+      const answer = await fetch(address, init)
+      if (bytes > 0 && answer.status === 200)
+        accepted.push((await fetch(`${url}/objects/demo/${model.rootId}/single`)).status)
+      else if (answer.status === 413) refused += 1
+      return answer
+    }
+    const project = createClient({ url, token: undefined, fetch: limiting }).project('demo')
+    const result = await project.upload(model.objects)
+    assert.deepEqual([result.created, result.sent, result.retries], [1_200, 1_200, 0])
+    assert.deepEqual(byId(await collect(project.graphTexts(model.rootId))), model.byId)
+    assert.equal(result.requests, accepted.length)
+    assert.deepEqual([accepted.indexOf(200), accepted.at(-1)], [accepted.length - 1, 200])
+    assert.ok(refused >= 2 && refused <= 24, `${refused} requests were refused`)
+    assert.ok(accepted.length > 8, `${accepted.length} requests were accepted`)
+  }
+})
+
+async function bodyBytes({ body }: RequestInit): Promise<number> {
+  return (await new Response(body).arrayBuffer()).byteLength
+}
+
 test('a 413 of a proxy is reported as such, and a limit of the service as its own', async (t) => {
   const page = '<html><head><title>413 Request Entity Too Large</title></head></html>'
   const proxied = createClient({

@@ -14,10 +14,10 @@ const LARGE_OBJECTS = 1_000_000
 const RATIO_MIN = 0.25
 const BLOCKS_RATIO_MIN = 0.7
 
-/** Batches of about 1 MB, as gzip files in forms and as ready blocks; each round into a project of its own. */
+/** As gzip files in forms and as ready blocks, with as much in a request as clients send; each round into a project of its own. */
 export const uploads: Family = {
   name: 'upload',
-  description: 'durable uploads of batches of 1 MB by four clients, gzipped and as ready blocks',
+  description: 'durable uploads by four clients, gzipped in batches of 1 MB, and as ready blocks in batches of 4 MB',
   plans: async (bench, dataset) =>
     await Promise.resolve([
       {

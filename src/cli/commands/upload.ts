@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import type { Model, Version } from '../../automation-server/index.ts'
 import type { ObjectText, UploadProgress, UploadResult, UploadSource } from '../../client/index.ts'
 import { CONCURRENCY_MAX } from '../../client/common/concurrency.ts'
-import { BATCH_BYTES_MAX } from '../../client/upload/upload-batches.ts'
+import { BATCH_BYTES, BATCH_BYTES_MAX } from '../../client/upload/upload-batches.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from '../client/connect.ts'
 import { type ObjectFile, openObjectFile, STDIN } from '../client/object-file.ts'
 import type { Progress } from '../client/progress.ts'
@@ -58,7 +58,7 @@ export function uploadCommand(): Command {
     .addOption(
       new Option('--batch-bytes <n>', 'JSON in one request, about')
         .argParser(integerUpTo(BATCH_BYTES_MAX))
-        .default(1_048_576),
+        .default(BATCH_BYTES),
     )
     .addOption(
       new Option('--have <file>', 'a file that was uploaded before, whose objects need no query; repeatable').argParser(
