@@ -10,7 +10,10 @@ const READING_AFTER_BYTES = 8 * 1_048_576
  */
 const PAUSE_MS = 400
 
-/** Whether the client of one response reads on, judged by when it asks for the next chunk. */
+/**
+ * Whether a client reads on, judged by when it asks for the next chunk. Responses that come one after the other on one
+ * connection may share it: a client that has read the last one fast will read the next one fast, too.
+ */
 export class ReadingPace {
   readonly #nowMs: () => number
   #passedOnAtMs: number
@@ -30,6 +33,11 @@ export class ReadingPace {
   /** Whether it has taken enough since its last pause to know that it reads on. */
   get isReading(): boolean {
     return this.#unpausedBytes >= READING_AFTER_BYTES
+  }
+
+  /** A response begins: the time since the last one was no pause. */
+  began(): void {
+    this.#passedOnAtMs = this.#nowMs()
   }
 
   /** The client asks for more, and has taken so many bytes since it asked last. */

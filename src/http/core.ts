@@ -15,6 +15,8 @@ import { allowOf, type Method, type Resource } from './router.ts'
 export type IncomingRequest<H> = Omit<Exchange<H>, 'params' | 'trace' | 'memory'> & {
   /** Ends the request. */
   readonly abort: (reason: Error) => void
+  /** The same object for all requests that come on one connection, one after the other. */
+  readonly connection?: object | undefined
 }
 
 /** The resource that a request is for. `params` throws `invalid_request` for bad percent-encoding. */
@@ -106,7 +108,8 @@ export class HttpCore<H> {
   ): Promise<Answer> {
     const trace = this.#options.startTrace(incoming)
     this.#traces.set(incoming, trace)
-    const memory = this.#options.memory.open({ signal: incoming.signal, revoke: incoming.abort })
+    const { signal, abort, connection } = incoming
+    const memory = this.#options.memory.open({ signal, revoke: abort, connection })
     const answer = await work(trace, memory).catch((thrown: unknown) => {
       memory.release()
       const error = this.report(thrown, incoming)

@@ -145,6 +145,7 @@ function nodeArrival<H>(
     body: body.asRequestBody(),
     signal: flight.signal,
     abort: flight.abort,
+    connection: req.httpVersionMajor === 1 ? req.socket : undefined,
     requestId: core.requestId(headers.get('x-request-id')),
     host,
   }

@@ -44,8 +44,9 @@ class Pool {
  * how large it may be: a share of the rest, and of its part if all had the same. So few responses read in large pieces,
  * one alone in the largest, and among many each holds one small buffer. Nobody waits for memory: a reader that has
  * stopped would block the others. A client that has read much without a pause shares the same number of bytes once more
- * with others like it, so that hundreds of stopped readers do not slow it down. When requests wait for memory, answers
- * whose clients pause give their leases back, and only what they really hold counts.
+ * with others like it, so that hundreds of stopped readers do not slow it down; the next response on its connection
+ * does so from the start. When requests wait for memory, answers whose clients pause give their leases back, and only
+ * what they really hold counts.
  */
 export class AnswerMemory {
   readonly limitBytes: number
@@ -56,6 +57,7 @@ export class AnswerMemory {
   readonly #all: Pool
   readonly #fast: Pool
   readonly #open = new Set<AnswerBuffers>()
+  readonly #paces = new WeakMap<object, ReadingPace>()
 
   /** `onChange` receives each change, for callers that count other memory as well. */
   constructor(
@@ -99,10 +101,17 @@ export class AnswerMemory {
       },
       countBasic: this.#onChange,
       ended: () => this.#open.delete(buffers),
-      nowMs: () => this.#environment.monotonicMs(),
+      paceOf: (connection) => this.#paceOf(connection),
     })
     this.#open.add(buffers)
     return buffers
+  }
+
+  #paceOf(connection: object | undefined): ReadingPace {
+    const known = connection && this.#paces.get(connection)
+    const pace = known ?? new ReadingPace(() => this.#environment.monotonicMs())
+    if (connection !== undefined) this.#paces.set(connection, pace)
+    return pace
   }
 
   /** Answers whose clients pause at the moment give back what they lease and do not hold. */
@@ -117,7 +126,7 @@ interface Counting {
   /** The others, of answers that gave their lease back. */
   readonly countBasic: (bytes: number) => void
   readonly ended: () => void
-  readonly nowMs: () => number
+  readonly paceOf: (connection: object | undefined) => ReadingPace
 }
 
 /** The buffers of one answer. */
@@ -132,13 +141,14 @@ export class AnswerBuffers {
   #lease: MemoryLease | undefined
   #isLeased = false
   #isOver = false
-  readonly #pace: ReadingPace
+  #pace: ReadingPace
+  #hasBegun = false
   #isFast = false
 
   constructor(memory: AnswerMemory, counting: Counting) {
     this.#memory = memory
     this.#counting = counting
-    this.#pace = new ReadingPace(() => counting.nowMs())
+    this.#pace = counting.paceOf(undefined)
   }
 
   /**
@@ -149,6 +159,8 @@ export class AnswerBuffers {
     await memory.hold(ANSWER_BYTES + elseBytes)
     this.#lease = memory
     this.#isLeased = true
+    this.#pace = this.#counting.paceOf(memory.connection)
+    this.#become(this.#pace.isReading)
   }
 
   get roomBytes(): number {
@@ -180,6 +192,8 @@ export class AnswerBuffers {
   passOn(bytes: number): void {
     this.#passedOn.push(bytes)
     if (this.#passedOn.length > (this.aheadBytes === 0 ? 1 : ON_THEIR_WAY)) this.free(this.#passedOn.shift() as number)
+    if (!this.#hasBegun) this.#pace.began()
+    this.#hasBegun = true
     const { isPaused } = this.#pace
     this.#pace.asked(bytes)
     this.#pace.passedOn()

@@ -17,6 +17,8 @@ export interface LeaseOptions {
   readonly isSpare?: boolean
   /** Called with `overloaded` if others need the memory more: the request must end, or go on without the memory. */
   readonly revoke?: (reason: StowageError) => void
+  /** The connection that the request came on. */
+  readonly connection?: object | undefined
 }
 
 export interface MemoryBudgetOptions {

@@ -35,6 +35,7 @@ interface Terms {
   readonly party?: Party
   readonly isSpare?: boolean
   readonly revoke?: (reason: StowageError) => void
+  readonly connection?: object | undefined
 }
 
 /** A part of a lease that changes separately. */
@@ -92,6 +93,11 @@ export class MemoryLease {
   /** Memory that is used again, for what the lease holds. */
   get bufferPool(): BufferPool {
     return this.#lender.bufferPool
+  }
+
+  /** The connection that the request came on, if it is known: the same object for all requests on it. */
+  get connection(): object | undefined {
+    return this.#terms.connection
   }
 
   /** Whether the request was asked to end. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MemoryBudget } from '../../src/memory/memory-budget.ts'
 import { ANSWER_BYTES, type AnswerBuffers, AnswerMemory } from '../../src/memory/answer-memory.ts'
 
 const MB = 1_048_576
@@ -62,6 +63,42 @@ test('a client that keeps reading has large buffers among 500 stalled ones, unti
   take(reading, 1)
   assert.equal(reading.roomBytes, PIECE_BYTES)
   for (const answer of [...stopped, reading]) answer.end()
+  assert.equal(memory.heldBytes, 0)
+})
+
+test('the next response on a connection has large buffers from its start, if the client read on until the end of the last', async () => {
+  let nowMs = 0
+  const memory = new AnswerMemory(LIMIT_BYTES, undefined, { monotonicMs: () => nowMs })
+  const budget = new MemoryBudget(64 * MB)
+  const stopped = Array.from({ length: 500 }, () => memory.open())
+  const on = async (connection: object | undefined): Promise<AnswerBuffers> => {
+    const answer = memory.open()
+    await answer.lease(budget.open({ signal: new AbortController().signal, connection }))
+    return answer
+  }
+  const [connection, other] = [{}, {}]
+  const first = await on(connection)
+  assert.equal(first.roomBytes, PIECE_BYTES)
+  take(first, 9 * MB)
+  first.end()
+  nowMs += 60_000
+  const second = await on(connection)
+  assert.ok(second.roomBytes >= MB / 2, `${second.roomBytes} bytes`)
+  for (const another of [other, undefined]) {
+    const answer = await on(another)
+    assert.equal(answer.roomBytes, PIECE_BYTES)
+    answer.end()
+  }
+  nowMs += 60_000
+  take(second, MB)
+  assert.ok(second.roomBytes >= MB / 2, 'the time before the first buffer is no pause of the client')
+  nowMs += 401
+  take(second, 1)
+  assert.equal(second.roomBytes, PIECE_BYTES)
+  second.end()
+  const third = await on(connection)
+  assert.equal(third.roomBytes, PIECE_BYTES)
+  for (const answer of [...stopped, third]) answer.end()
   assert.equal(memory.heldBytes, 0)
 })
 
