@@ -1,9 +1,14 @@
 import { ClientError } from './errors.ts'
 
-/** The bytes as one gzip file. */
-export async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Blob> {
-  const compressed = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'))
-  return new Response(compressed, { headers: { 'Content-Type': 'application/gzip' } }).blob()
+/** The pieces, one after the other, as one gzip file. Each is asked for when the one before was taken. */
+export async function gzip(pieces: Iterable<Uint8Array<ArrayBuffer>>): Promise<Blob> {
+  const { readable, writable } = new CompressionStream('gzip')
+  new Pump(each(pieces), writable.getWriter()).run().catch(() => undefined)
+  return new Response(readable, { headers: { 'Content-Type': 'application/gzip' } }).blob()
+}
+
+async function* each<T>(pieces: Iterable<T>): AsyncGenerator<T> {
+  yield* pieces
 }
 
 /**

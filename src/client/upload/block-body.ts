@@ -55,22 +55,26 @@ export async function blockBody(
   bytesMin: number = BODY_BYTES_MIN,
 ): Promise<{ readonly body: Blob; readonly jsonBytes: number } | undefined> {
   if (!objects.every(isKept)) return undefined
+  // Blocks are made as they are compressed: all texts of a batch once more would be megabytes.
   const blocks = inBlocks(objects)
-  const rawBytes = blocks.reduce((sum, { raw }) => sum + raw.length, 0)
-  if (rawBytes < bytesMin) return undefined
+  const total = { blocks: 0, rawBytes: 0, jsonBytes: 0 }
   const parts: (readonly Uint8Array<ArrayBuffer>[])[] = []
-  const compressFrom = async (first: number): Promise<void> => {
-    for (let at = first; at < blocks.length; at += COMPRESSED_AT_ONCE) {
-      const { raw, objects: count } = blocks[at]
+  const compressNext = async (): Promise<void> => {
+    for (let next = blocks.next(); next.done !== true; next = blocks.next()) {
+      const { raw, jsonBytes, objects: count } = next.value
+      const at = total.blocks++
+      total.rawBytes += raw.length
+      total.jsonBytes += jsonBytes
       const stored = await compressed(raw, compressor)
       const header = { storedBytes: stored.length, rawBytes: raw.length, objects: count }
       parts[at] = [encodeBlockHeader({ ...header, rawCrc32: compressor.crc32(raw) }), stored]
     }
   }
-  await Promise.all(Array.from({ length: COMPRESSED_AT_ONCE }, (_, lane) => compressFrom(lane)))
-  const end = encodeEnd(blocks.length, objects.length)
+  await Promise.all(Array.from({ length: COMPRESSED_AT_ONCE }, compressNext))
+  if (total.rawBytes < bytesMin) return undefined
+  const end = encodeEnd(total.blocks, objects.length)
   const body = new Blob([encodeOpening(), ...parts.flat(), end], { type: BLOCKS_MEDIA_TYPE })
-  return { body, jsonBytes: blocks.reduce((sum, { jsonBytes }) => sum + jsonBytes, 0) }
+  return { body, jsonBytes: total.jsonBytes }
 }
 
 function isKept({ id, json }: ObjectText): boolean {
@@ -83,25 +87,24 @@ interface RawBlock {
   readonly objects: number
 }
 
-function inBlocks(objects: readonly ObjectText[]): RawBlock[] {
-  const blocks: RawBlock[] = []
+function* inBlocks(objects: readonly ObjectText[]): Generator<RawBlock, void, undefined> {
   let lines: Uint8Array[] = []
   let bytes = 0
   let jsonBytes = 0
-  const close = (): void => {
-    if (lines.length > 0) blocks.push({ raw: joined(lines, bytes), jsonBytes, objects: lines.length })
+  const close = (): RawBlock => {
+    const block = { raw: joined(lines, bytes), jsonBytes, objects: lines.length }
     lines = []
     bytes = jsonBytes = 0
+    return block
   }
   for (const { id, json } of objects) {
     const line = encoder.encode(`${id}\t${json}\n`)
-    if (!fitsBlock(bytes, line.length)) close()
+    if (lines.length > 0 && !fitsBlock(bytes, line.length)) yield close()
     lines.push(line)
     bytes += line.length
     jsonBytes += line.length - LINE_FRAME_BYTES - encoder.encode(id).length
   }
-  close()
-  return blocks
+  if (lines.length > 0) yield close()
 }
 
 function joined(lines: readonly Uint8Array[], bytes: number): Uint8Array {

@@ -81,8 +81,6 @@ export const BATCH_BYTES_MAX = 268_435_456
 const SUMMARY_BYTES_MAX = 67_108_864
 /** Characters of text that are kept for deltas, for each one that a batch may have. */
 const KEPT_PER_SENT = 4
-const encoder = new TextEncoder()
-
 /**
  * Uploads all objects and resolves when all are durable. Memory is bounded by `concurrency`, not by the source. The
  * last object is sent after all others are acknowledged: if children come before parents, nobody sees a root without
@@ -242,9 +240,9 @@ class Uploader {
         if (!isTooLarge(error)) this.#stopBlocks()
       }
     }
-    const json = encoder.encode(`[${batch.map(({ sent }) => sent).join(',')}]`)
-    const body = await arrayBody(json, { hasDeltas: deltas > 0, form: this.#options.body })
-    await this.#postBody(batch, { ...body, jsonBytes: json.length, deltas }, signal)
+    const texts = batch.map(({ sent }) => sent)
+    const body = await arrayBody(texts, { hasDeltas: deltas > 0, form: this.#options.body })
+    await this.#postBody(batch, { ...body, deltas }, signal)
   }
 
   async #blocksOf(batch: readonly Pending[]): Promise<(UploadBody & { readonly jsonBytes: number }) | undefined> {
