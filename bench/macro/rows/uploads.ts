@@ -17,7 +17,7 @@ const BLOCKS_RATIO_MIN = 0.7
 /** As gzip files in forms and as ready blocks, with as much in a request as clients send; each round into a project of its own. */
 export const uploads: Family = {
   name: 'upload',
-  description: 'durable uploads by four clients, gzipped in batches of 1 MB, and as ready blocks in batches of 4 MB',
+  description: 'durable uploads by four clients, gzipped in batches of 1 MB, and as ready blocks in batches of 2 MB',
   plans: async (bench, dataset) =>
     await Promise.resolve([
       {
