@@ -1,6 +1,7 @@
 /** Strings of some 100 bytes each. */
 const KEYS_MAX = 16_384
-const IS_ABSENT = 0
+/** A search during which more writes begin notes nothing: it would keep the keys of all of them. */
+const WRITES_MAX = 8
 
 /**
  * Keys that were looked for and are not there. An upload asks for the records of its objects, and inserts records for
@@ -11,51 +12,65 @@ const IS_ABSENT = 0
  * written while it was looked for nor being written when that began.
  */
 export class AbsentKeys {
-  /** `IS_ABSENT`, or the number of the search that is looking for the key. The oldest come first. */
-  readonly #keys = new Map<string, number>()
-  #beingWritten: ReadonlyMap<string, unknown> = new Map()
-  #searches = 0
+  /** The oldest come first. */
+  readonly #keys = new Set<string>()
+  /** Of each search, the writes that it may have missed; `undefined` in place of too many. */
+  readonly #searches = new Set<{ missed: readonly ReadonlySet<string>[] | undefined }>()
+  #beingWritten: ReadonlySet<string> = new Set()
 
   has(key: string): boolean {
-    return this.#keys.get(key) === IS_ABSENT
+    return this.#keys.has(key)
   }
 
   /** Looks for keys by `read`, and notes those without a value. */
   async noteAbsent<V>(
-    keys: readonly string[],
+    keys: readonly Uint8Array[],
     read: () => Promise<readonly (V | undefined)[]>,
   ): Promise<readonly (V | undefined)[]> {
-    const search = ++this.#searches
-    for (const key of keys) if (!this.#keys.has(key) && !this.#beingWritten.has(key)) this.#keys.set(key, search)
-    this.#forgetOldest()
-    let values: readonly (V | undefined)[] | undefined
+    const search: { missed: readonly ReadonlySet<string>[] | undefined } = { missed: [this.#beingWritten] }
+    this.#searches.add(search)
     try {
-      values = await read()
+      const values = await read()
+      if (search.missed !== undefined) this.#note(keys, values, search.missed)
       return values
     } finally {
-      for (const [at, key] of keys.entries()) {
-        if (this.#keys.get(key) !== search) continue
-        if (values !== undefined && values[at] === undefined) this.#keys.set(key, IS_ABSENT)
-        else this.#keys.delete(key)
-      }
+      this.#searches.delete(search)
     }
   }
 
-  /** To be called before the keys of this map are written. */
-  beginWrite(writes: ReadonlyMap<string, unknown>): void {
-    for (const key of writes.keys()) this.#keys.delete(key)
-    this.#beingWritten = writes
+  /** To be called before these keys are written. */
+  beginWrite(keys: ReadonlySet<string>): void {
+    for (const key of keys) this.#keys.delete(key)
+    this.#beingWritten = keys
+    for (const search of this.#searches)
+      if (search.missed !== undefined)
+        search.missed = search.missed.length === WRITES_MAX ? undefined : [...search.missed, keys]
   }
 
   /** To be called when a search would find what was written, or the write has failed. */
   endWrite(): void {
-    this.#beingWritten = new Map()
+    this.#beingWritten = new Set()
+  }
+
+  #note(keys: readonly Uint8Array[], values: readonly unknown[], missed: readonly ReadonlySet<string>[]): void {
+    const written = missed.filter(({ size }) => size > 0)
+    for (let at = 0; at < keys.length; at++) {
+      if (values[at] !== undefined) continue
+      const key = textOf(keys[at])
+      if (!written.some((by) => by.has(key))) this.#keys.add(key)
+    }
+    this.#forgetOldest()
   }
 
   #forgetOldest(): void {
-    for (const key of this.#keys.keys()) {
+    for (const key of this.#keys) {
       if (this.#keys.size <= KEYS_MAX) return
       this.#keys.delete(key)
     }
   }
+}
+
+/** A key as maps have it. */
+export function textOf(key: Uint8Array): string {
+  return (key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.length)).toString('latin1')
 }

@@ -11,7 +11,7 @@ import {
 import type { RecordDriver } from '../../src/storage/driver.ts'
 import { passErrno } from '../common/errno.ts'
 import type { LevelDatabase } from './database.ts'
-import { type LevelWriter, textOf, type WriteView } from './level-writer.ts'
+import type { LevelWriter, WriteView } from './level-writer.ts'
 import type { SortedReader } from './sorted-reader.ts'
 
 /**
@@ -54,7 +54,7 @@ export class LevelRecords implements RecordDriver {
     for (let from = 0; from < keys.length; from += STEP_ENTRIES) {
       signal?.throwIfAborted()
       const some = keys.slice(from, from + STEP_ENTRIES)
-      values.push(...(await this.#writer.absent.noteAbsent(some.map(textOf), () => this.#reader.getMany(some))))
+      values.push(...(await this.#writer.absent.noteAbsent(some, () => this.#reader.getMany(some))))
     }
     signal?.throwIfAborted()
     return values

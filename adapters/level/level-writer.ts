@@ -1,6 +1,6 @@
 import { isTooManyFiles, withErrno } from '../common/errno.ts'
 import type { WriteGuard } from '../common/write-guard.ts'
-import { AbsentKeys } from './absent-keys.ts'
+import { AbsentKeys, textOf } from './absent-keys.ts'
 import type { LevelDatabase, OpenDatabase } from './database.ts'
 import type { RecordedLengths } from './recorded-lengths.ts'
 import type { SortedReader } from './sorted-reader.ts'
@@ -119,7 +119,7 @@ export class LevelWriter {
       const view = new Overlay(await this.#read(jobs))
       jobs = jobs.filter((queued) => decide(queued, view))
       const operations = view.operations()
-      this.absent.beginWrite(operations)
+      this.absent.beginWrite(new Set(operations.keys()))
       try {
         await this.#write([...operations.values()])
       } finally {
@@ -131,14 +131,14 @@ export class LevelWriter {
     }
   }
 
+  /** What is there under the keys that the jobs read. */
   async #read(group: readonly QueuedJob[]): Promise<Map<string, Uint8Array | undefined>> {
     const held = new Map<string, Uint8Array | undefined>()
     const unknown = new Map<string, Uint8Array>()
     for (const { job } of group)
       for (const key of job.reads) {
         const text = textOf(key)
-        if (this.absent.has(text)) held.set(text, undefined)
-        else unknown.set(text, key)
+        if (!this.absent.has(text)) unknown.set(text, key)
       }
     const asked = [...unknown.values()]
     const values = this.#reader.getNow(asked) ?? (await this.#reader.getMany(asked))
@@ -227,9 +227,4 @@ function decide(queued: QueuedJob, view: WriteView): boolean {
     queued.settle({ error })
     return false
   }
-}
-
-/** A key as `AbsentKeys` has it. */
-export function textOf(key: Uint8Array): string {
-  return (key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.length)).toString('latin1')
 }

@@ -14,6 +14,7 @@ import { folderInMemory } from '../support/folder.ts'
 
 const folder = folderInMemory()
 const none = (): Promise<undefined[]> => Promise.resolve([undefined])
+const keysOf = (...names: readonly string[]): Uint8Array[] => names.map((name) => Buffer.from(name))
 
 /** A read that finds neither of two keys, once it is told to end. */
 class Held {
@@ -24,11 +25,11 @@ class Held {
 test('a key that was not found is absent until it is written', async () => {
   const absent = new AbsentKeys()
   assert.equal(absent.has('key'), false)
-  const values = await absent.noteAbsent(['key', 'held'], () => Promise.resolve([undefined, 'value']))
+  const values = await absent.noteAbsent(keysOf('key', 'held'), () => Promise.resolve([undefined, 'value']))
   assert.deepEqual(values, [undefined, 'value'])
   assert.equal(absent.has('key'), true)
   assert.equal(absent.has('held'), false)
-  absent.beginWrite(new Map([['key', 'value']]))
+  absent.beginWrite(new Set(['key']))
   assert.equal(absent.has('key'), false)
   absent.endWrite()
   assert.equal(absent.has('key'), false)
@@ -37,9 +38,9 @@ test('a key that was not found is absent until it is written', async () => {
 test('nothing is known of a key that is written while it is looked for', async () => {
   const absent = new AbsentKeys()
   const read = new Held()
-  const search = absent.noteAbsent(['key', 'other'], () => read.values)
+  const search = absent.noteAbsent(keysOf('key', 'other'), () => read.values)
   assert.equal(absent.has('key'), false, 'as long as it is looked for')
-  absent.beginWrite(new Map([['key', 'value']]))
+  absent.beginWrite(new Set(['key']))
   absent.endWrite()
   read.end()
   await search
@@ -48,41 +49,59 @@ test('nothing is known of a key that is written while it is looked for', async (
 
 test('nothing is known of a key that is being written when the search begins', async () => {
   const absent = new AbsentKeys()
-  absent.beginWrite(new Map([['key', 'value']]))
-  const search = absent.noteAbsent(['key'], none)
+  absent.beginWrite(new Set(['key']))
+  const search = absent.noteAbsent(keysOf('key'), none)
   absent.endWrite()
   await search
   assert.equal(absent.has('key'), false)
-  await absent.noteAbsent(['key'], none)
+  await absent.noteAbsent(keysOf('key'), none)
   assert.equal(absent.has('key'), true)
 })
 
 test('a search that fails says nothing, and one that is slower than another keeps what the other one found', async () => {
   const absent = new AbsentKeys()
   await assert.rejects(
-    absent.noteAbsent(['key'], () => Promise.reject(new Error('the disk is gone'))),
+    absent.noteAbsent(keysOf('key'), () => Promise.reject(new Error('the disk is gone'))),
     /the disk is gone/,
   )
   assert.equal(absent.has('key'), false)
   const read = new Held()
-  const slow = absent.noteAbsent(['key', 'other'], () => read.values)
-  await absent.noteAbsent(['key'], none)
-  absent.beginWrite(new Map([['key', 'value']]))
+  const slow = absent.noteAbsent(keysOf('key', 'other'), () => read.values)
+  await absent.noteAbsent(keysOf('key'), none)
+  absent.beginWrite(new Set(['key']))
   absent.endWrite()
-  await absent.noteAbsent(['key'], none)
+  await absent.noteAbsent(keysOf('key'), none)
   assert.equal(absent.has('key'), true)
   read.end()
   await slow
   assert.equal(absent.has('key'), true)
 })
 
+test('a search during which many writes begin notes nothing', async () => {
+  const absent = new AbsentKeys()
+  for (const [writes, isNoted] of [
+    [7, true],
+    [8, false],
+  ] as const) {
+    const read = new Held()
+    const search = absent.noteAbsent(keysOf(`key ${writes}`, `other ${writes}`), () => read.values)
+    for (let write = 0; write < writes; write++) {
+      absent.beginWrite(new Set([`written ${write}`]))
+      absent.endWrite()
+    }
+    read.end()
+    await search
+    assert.equal(absent.has(`key ${writes}`), isNoted)
+  }
+})
+
 test('the keys that were noted first are forgotten when there are many', async () => {
   const absent = new AbsentKeys()
-  await absent.noteAbsent(['first'], none)
+  await absent.noteAbsent(keysOf('first'), none)
   const many = Array.from({ length: 16_383 }, (_, i) => `key ${i}`)
-  await absent.noteAbsent(many, () => Promise.resolve(many.map(() => undefined)))
+  await absent.noteAbsent(keysOf(...many), () => Promise.resolve(many.map(() => undefined)))
   assert.equal(absent.has('first'), true)
-  await absent.noteAbsent(['one more'], none)
+  await absent.noteAbsent(keysOf('one more'), none)
   assert.deepEqual([absent.has('first'), absent.has('key 0'), absent.has('one more')], [false, true, true])
 })
 
