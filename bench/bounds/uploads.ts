@@ -7,6 +7,7 @@ import { MB, repeat } from '../measure.ts'
 import { building } from '../model/building.ts'
 import { issueToken, peakResidentBytes, startServer } from '../server.ts'
 import { inBatches, jsonArray, postBatch, postBlocks, readyBlocks, type Target } from '../upload.ts'
+import { startBareBlockServer } from './bare-block-server.ts'
 import { type Bound, type BoundOptions, CORES, printFigure } from './bound.ts'
 import { gzipSeconds, secondsDuring, secondsSince, shortestSeconds } from './processor-time.ts'
 
@@ -18,14 +19,18 @@ const SETTLING_MS = 2_500
 /** How fast uploads of gzipped arrays can be at most, in terms of one core's gunzip of the same bytes. */
 export const gzippedUploads: Bound = (options) => uploads(options, 'as gzipped arrays', MB)
 
-/** The same for ready blocks, which are made before: in requests as our client sends them, and in smaller ones. */
+/**
+ * The same for ready blocks, which are made before: in requests as our client sends them, in smaller ones, and to a
+ * server that does only what none can do without.
+ */
 export const blockUploads: Bound = async (options) => {
   for (const requestBytes of [BATCH_BYTES, MB]) await uploads(options, 'as ready blocks', requestBytes)
+  await uploads(options, 'as ready blocks to a bare server', BATCH_BYTES)
 }
 
 async function uploads(
   { profile, objects = OBJECTS, rounds, folder }: BoundOptions,
-  form: 'as gzipped arrays' | 'as ready blocks',
+  form: 'as gzipped arrays' | 'as ready blocks' | 'as ready blocks to a bare server',
   requestBytes: number,
 ): Promise<void> {
   const batches = [...inBatches(building({ objects, closure: 'root-less', profile }), requestBytes)]
@@ -34,11 +39,12 @@ async function uploads(
   const file = join(folder, 'all.gz')
   writeFileSync(file, Buffer.concat(gzipped))
   const [bodies, post] =
-    form === 'as ready blocks' ? [await Promise.all(batches.map(readyBlocks)), postBlocks] : [gzipped, postBatch]
+    form === 'as gzipped arrays' ? [gzipped, postBatch] : [await Promise.all(batches.map(readyBlocks)), postBlocks]
   const data = mkdtempSync(join(folder, 'data-'))
-  const server = await startServer(data, ['--port', '0'])
+  const isBare = form === 'as ready blocks to a bare server'
+  const server = await (isBare ? startBareBlockServer(data) : startServer(data, ['--port', '0']))
   try {
-    const target = { url: server.url, token: await issueToken(data, '*'), projectId: 'warm' }
+    const target = { url: server.url, token: isBare ? 'any' : await issueToken(data, '*'), projectId: 'warm' }
     await sendAll(target, bodies, post)
     const times = await repeat(rounds, async (number) => {
       await delay(SETTLING_MS)

@@ -30,6 +30,7 @@ export async function* inspectBlocks(
   const inspector = new BlockInspector(limits, options)
   for await (const { blocks, raw } of groups) {
     let start = 0
+    inspector.begin(raw)
     for (const block of blocks) {
       const end = start + block.rawBytes
       const more = inspector.inspect(block, raw, start, end)
@@ -46,6 +47,8 @@ class BlockInspector {
   readonly #scan: ObjectScan<Line>
   readonly #batch: BatchBuilder
   readonly #line: Line = { block: 0, index: 0 }
+  /** A view with the search of `Buffer`, which is ten times as fast as that of `Uint8Array`. */
+  #searched: Buffer = Buffer.alloc(0)
   #blocks: ReadyBlock[] = []
   /** Of the current line: where its text starts, and its line feed. */
   #textStart = 0
@@ -58,6 +61,11 @@ class BlockInspector {
     this.#limits = limits
     this.#batch = new BatchBuilder(options.bufferPool)
     this.#scan = new ObjectScan({ ...options, nestingMax: limits.nestingMax, placeOf })
+  }
+
+  /** To be called before the first block that inflates to bytes of `raw`. */
+  begin(raw: Uint8Array): void {
+    this.#searched = Buffer.from(raw.buffer, raw.byteOffset, raw.length)
   }
 
   /** The blocks so far; `raw` is what they inflate to. */
@@ -111,7 +119,7 @@ class BlockInspector {
   }
 
   #divide(raw: Uint8Array, start: number, blockEnd: number): void {
-    const end = raw.indexOf(LF, start)
+    const end = this.#searched.indexOf(LF, start)
     if (end === -1 || end >= blockEnd)
       throw invalidLine('the last line of a block must end with a line feed', this.#line)
     const idEndMax = Math.min(end, start + OBJECT_ID_BYTES_MAX + 1)
