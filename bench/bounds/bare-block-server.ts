@@ -25,8 +25,8 @@ const MEMORY_BYTES_MAX = 67_108_864
 /**
  * A process of its own that takes ready blocks, and does nothing that Stowage could do without: it inflates them,
  * compares their checksums, inspects their lines, asks LevelDB for each id, syncs the body to a file, and then a record
- * for each object to LevelDB. It makes no tables, knows no projects, and checks no
- * token. Its heap grows as that of `stowage serve`.
+ * for each object to LevelDB. It makes no tables, knows no projects, and checks no token. Its heap grows as that of
+ * `stowage serve`.
  */
 export async function startBareBlockServer(folder: string): Promise<RunningServer> {
   const args = [...process.execArgv, fileURLToPath(import.meta.url), 'bare-block-server', folder]
