@@ -3,6 +3,11 @@ const KEYS_MAX = 16_384
 /** A search during which more writes begin notes nothing: it would keep the keys of all of them. */
 const WRITES_MAX = 8
 
+interface Search {
+  /** The keys of each write that it may have missed; `undefined` in place of too many writes. */
+  missed: readonly ReadonlySet<string>[] | undefined
+}
+
 /**
  * Keys that were looked for and are not there. An upload asks for the records of its objects, and inserts records for
  * those that it did not find: the database need not be asked again, and asking for what it lacks is what costs most in a
@@ -14,8 +19,7 @@ const WRITES_MAX = 8
 export class AbsentKeys {
   /** The oldest come first. */
   readonly #keys = new Set<string>()
-  /** Of each search, the writes that it may have missed; `undefined` in place of too many. */
-  readonly #searches = new Set<{ missed: readonly ReadonlySet<string>[] | undefined }>()
+  readonly #searches = new Set<Search>()
   #beingWritten: ReadonlySet<string> = new Set()
 
   has(key: string): boolean {
@@ -27,7 +31,7 @@ export class AbsentKeys {
     keys: readonly Uint8Array[],
     read: () => Promise<readonly (V | undefined)[]>,
   ): Promise<readonly (V | undefined)[]> {
-    const search: { missed: readonly ReadonlySet<string>[] | undefined } = { missed: [this.#beingWritten] }
+    const search: Search = { missed: [this.#beingWritten] }
     this.#searches.add(search)
     try {
       const values = await read()
