@@ -8,7 +8,7 @@ export const CLOSE_DELAY_MS = 500
  * A body that ends within these bounds is read before the request is refused, so the connection stays open. Proxies pass
  * on the head of a request before its body, and Caddy cuts a response that comes in between.
  */
-export const SHORT_REST = { bytesMax: 65_536, msMax: 100 } as const
+export const SHORT_REST = { bytesMax: 65_536, msMax: 1_000 } as const
 /** Framing around the largest body that is still read to its end. */
 const LINGER_SLACK_BYTES = 65_536
 

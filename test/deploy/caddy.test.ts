@@ -36,11 +36,11 @@ async function startCaddy(t: TestContext, args: readonly string[] = []): Promise
     XDG_CONFIG_HOME: folder,
   }
   runToEnd('caddy', ['fmt', '--diff', deployPath('Caddyfile')])
-  await startProgram(t, ['caddy', 'run', '--config', path, '--adapter', 'caddyfile'], { port, env })
+  const complaints = await startProgram(t, ['caddy', 'run', '--config', path, '--adapter', 'caddyfile'], { port, env })
   const caPath = join(folder, 'caddy/pki/authorities/local/root.crt')
   for (const deadline = performance.now() + PATIENCE_MS; !(await hasCertificate(port, caPath)); await delay(50))
     assert.ok(performance.now() < deadline, 'Caddy has made no certificate')
-  return { ...upstream, url, caPath }
+  return { ...upstream, url, caPath, complaints }
 }
 
 /** Caddy listens before it has its authority, and has that before the certificate of the site. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -36,7 +37,9 @@ async function startNginx(
   const command = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')] as const
   runToEnd(command[0], [...command.slice(1), '-t'])
   await startProgram(t, [...command], { port: tlsPort })
-  return { ...upstream, url: `https://127.0.0.1:${tlsPort}`, plainUrl: `http://127.0.0.1:${plainPort}`, caPath }
+  const complaints = (): string => readFileSync(join(folder, 'error.log'), 'utf8')
+  const [url, plainUrl] = [`https://127.0.0.1:${tlsPort}`, `http://127.0.0.1:${plainPort}`]
+  return { ...upstream, url, plainUrl, caPath, complaints }
 }
 
 /** What Debian's nginx has around a site. */

@@ -81,6 +81,10 @@ export function proxyCases(name: string, start: (t: TestContext, args?: readonly
     const { status, cookie } = await signIn(proxied, new URL(proxied.url).origin)
     assert.equal(status, 303)
     assert.match(cookie, /^__Host-stowage-session=.*; Secure/)
+  })
+
+  void test(`${name}: a form of a foreign page is refused`, async (t) => {
+    const proxied = await start(t)
     assert.equal((await signIn(proxied, 'https://evil.example')).status, 403)
   })
 }

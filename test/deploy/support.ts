@@ -8,7 +8,7 @@ import { request as httpsRequest } from 'node:https'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { buffer, text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -42,15 +42,17 @@ export function scratchFolder(t: TestContext): string {
   return folder
 }
 
+const COMPLAINTS_CHARS_MAX = 4_000
+
 /** Debian keeps nginx where only administrators look. */
 const PATH = `${process.env.PATH}:/usr/sbin`
 
-/** Starts a program and resolves once it listens. It is ended with the test. */
+/** Starts a program and resolves once it listens, to what tells its last lines on stderr. It is ended with the test. */
 export async function startProgram(
   t: Ending,
   command: readonly [program: string, ...args: string[]],
   { port, env = {} }: { readonly port: number; readonly env?: NodeJS.ProcessEnv },
-): Promise<void> {
+): Promise<() => string> {
   const [program, ...args] = command
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, PATH, ...env } })
   t.after(async () => {
@@ -61,12 +63,16 @@ export async function startProgram(
     await ended
     clearTimeout(killing)
   })
-  const complaints = text(child.stderr)
+  let complaints = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints = `${complaints}${text}`.slice(-COMPLAINTS_CHARS_MAX)
+  })
   await once(child, 'spawn')
   for (const deadline = performance.now() + PATIENCE_MS; !(await listens(port)); await delay(50)) {
-    if (child.exitCode !== null) throw new Error(`${program} ended: ${await complaints}`)
-    if (performance.now() > deadline) throw new Error(`${program} did not listen on port ${port}`)
+    if (child.exitCode !== null) throw new Error(`${program} ended: ${complaints}`)
+    if (performance.now() > deadline) throw new Error(`${program} did not listen on port ${port}: ${complaints}`)
   }
+  return () => complaints
 }
 
 async function listens(port: number): Promise<boolean> {
@@ -114,6 +120,8 @@ export interface Proxied extends Upstream {
   readonly url: string
   /** A file with the certificate that clients need to trust. */
   readonly caPath: string
+  /** The last lines that the proxy printed on stderr. */
+  readonly complaints: () => string
 }
 
 export interface Answer {
@@ -130,22 +138,27 @@ export interface Question {
 
 /**
  * A request whose body is sent chunk by chunk, and its answer as it came. Like most clients, it reads the answer while
- * it still sends.
+ * it still sends. What the proxy says of a request that fails is in the error.
  */
 export async function ask(
-  { caPath, token }: Pick<Proxied, 'caPath' | 'token'>,
+  { caPath, token, complaints }: Pick<Proxied, 'caPath' | 'token' | 'complaints'>,
   url: string,
   { method = 'GET', headers = {}, body = [] }: Question = {},
 ): Promise<Answer> {
   const ca = await readFile(caPath)
   const request = new URL(url).protocol === 'https:' ? httpsRequest : httpRequest
   const sent = request(url, { method, ca, headers: { Authorization: `Bearer ${token}`, ...headers } })
+  const beganAtMs = performance.now()
   const answered = new Promise<Answer>((resolve, reject) => {
-    sent.once('error', reject)
+    const failed = (cause: Error): void => {
+      const afterMs = Math.round(performance.now() - beganAtMs)
+      reject(new Error(`${method} failed after ${afterMs} ms: ${cause.message}; ${complaints()}`, { cause }))
+    }
+    sent.once('error', failed)
     sent.once('response', (response) => {
       buffer(response).then(
         (whole) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: whole }),
-        reject,
+        failed,
       )
     })
   })
