@@ -8,9 +8,11 @@ export interface DeflatePoolOptions {
   /** 1 (fastest) to 9 (smallest), as in zlib. */
   readonly level: number
   /**
-   * Compressions that the thread pool has at once; by default one for each core and `IN_RESERVE`. Each takes 268 KB for
-   * its state.
+   * How far back an input may refer, in bytes and as a power of two: 9 to 15, as in zlib. With 15, the default, a stream
+   * holds 268 KB; with 14 it holds 160 KB.
    */
+  readonly windowBits?: number
+  /** Compressions that the thread pool has at once; by default one for each core and 6 more. */
   readonly concurrency?: number
   /** Without a thread pool, inputs are compressed on the calling thread. */
   readonly environment?: Environment | undefined
@@ -21,6 +23,8 @@ export interface DeflatePoolOptions {
  * thread, which may be busy or wait for a core itself, has yet to hand it the next input.
  */
 const IN_RESERVE = 6
+
+const WINDOW_BITS_MAX = 15
 
 interface Job {
   readonly raw: Uint8Array
@@ -57,19 +61,23 @@ const NEVER_FULL_BYTES = 2 ** 30
 export class DeflatePool {
   readonly level: number
   readonly concurrency: number
+  readonly #windowBits: number
   readonly #environment: Environment
   readonly #idle: Lane[] = []
   readonly #busy: Set<Lane> = new Set()
   #queue: Job[] = []
   #closed = false
 
-  /** Throws `RangeError` for a level or a concurrency that is out of range. */
+  /** Throws `RangeError` for a level, a window or a concurrency that is out of range. */
   constructor(options: DeflatePoolOptions) {
-    const { level, environment = REAL_ENVIRONMENT, concurrency = environment.parallelism + IN_RESERVE } = options
+    const { level, windowBits = WINDOW_BITS_MAX, environment = REAL_ENVIRONMENT } = options
+    const { concurrency = environment.parallelism + IN_RESERVE } = options
     checkRange('level', level, 1, 9)
+    checkRange('windowBits', windowBits, 9, WINDOW_BITS_MAX)
     checkRange('concurrency', concurrency, 1, 1_024)
     this.level = level
     this.concurrency = concurrency
+    this.#windowBits = windowBits
     this.#environment = environment
   }
 
@@ -102,7 +110,12 @@ export class DeflatePool {
   async #deflateHere(raw: Uint8Array): Promise<Uint8Array> {
     await this.#environment.nextTurn()
     if (this.#closed) throw closedError()
-    return deflateRawSync(raw, { level: this.level, finishFlush: constants.Z_FULL_FLUSH })
+    return deflateRawSync(raw, { ...this.#streamOptions(), finishFlush: constants.Z_FULL_FLUSH })
+  }
+
+  /** The other memory of a stream goes with its window. */
+  #streamOptions(): { readonly level: number; readonly windowBits: number; readonly memLevel: number } {
+    return { level: this.level, windowBits: this.#windowBits, memLevel: this.#windowBits - 7 }
   }
 
   #freeLane(): Lane | undefined {
@@ -113,7 +126,7 @@ export class DeflatePool {
 
   #open(): Lane {
     const options = {
-      level: this.level,
+      ...this.#streamOptions(),
       flush: constants.Z_FULL_FLUSH,
       chunkSize: OUTPUT_BUFFER_BYTES,
       readableHighWaterMark: NEVER_FULL_BYTES,

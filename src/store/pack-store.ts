@@ -50,6 +50,13 @@ const MB = 1_048_576
  * building, until a merge compresses them at level 6.
  */
 const BLOCK_COMPRESSION_LEVEL = 2
+/** A block of the usual 16 KB refers back no further, and is as small as with a window of 32 KB. */
+const BLOCK_WINDOW_BITS = 14
+/**
+ * The main thread parses for 5 ms at a time, and hands on what is to be compressed in between. With fewer blocks, the
+ * thread pool is idle for a part of that time; with more, uploads are no faster.
+ */
+const BLOCKS_IN_RESERVE = 14
 
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
@@ -105,7 +112,12 @@ export class PackStore implements GraphStore {
     const memory = options.memory ?? divideMemory(undefined, { environment })
     const newId = options.newId ?? ((): string => randomId(environment))
     this.#clock = options.clock ?? environment
-    this.#deflate = new DeflatePool({ level: BLOCK_COMPRESSION_LEVEL, environment })
+    this.#deflate = new DeflatePool({
+      level: BLOCK_COMPRESSION_LEVEL,
+      windowBits: BLOCK_WINDOW_BITS,
+      concurrency: environment.parallelism + BLOCKS_IN_RESERVE,
+      environment,
+    })
     this.#prefetch = new PlanPrefetch((...root) => this.#prefetchPlan(...root), environment)
     this.#memory = memory
     this.#environment = environment

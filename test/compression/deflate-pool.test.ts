@@ -79,9 +79,25 @@ test('close rejects running, queued and later calls', async () => {
   pool.close()
 })
 
-test('a level or a concurrency out of range is refused', () => {
+test('a level, a window or a concurrency out of range is refused', () => {
   assert.throws(() => new DeflatePool({ level: 10, concurrency: 1 }), RangeError)
   assert.throws(() => new DeflatePool({ level: 1, concurrency: 0 }), RangeError)
+  assert.throws(() => new DeflatePool({ level: 1, windowBits: 8 }), RangeError)
+  assert.throws(() => new DeflatePool({ level: 1, windowBits: 16 }), RangeError)
+})
+
+test('an input refers back no further than the window, and inflates with any', async () => {
+  const period = randomBytes(1_500)
+  const raw = Buffer.concat(Array<Uint8Array>(10).fill(period))
+  const sizes: number[] = []
+  for (const windowBits of [15, 14, 10]) {
+    const pool = new DeflatePool({ level: 6, concurrency: 1, windowBits })
+    const deflated = await pool.deflate(raw)
+    assert.deepEqual(Buffer.from(await inflateFragments(deflated, raw.length)), raw)
+    sizes.push(deflated.length)
+    pool.close()
+  }
+  assert.ok(sizes[0] < 2 * period.length && sizes[1] < 2 * period.length && sizes[2] > raw.length)
 })
 
 test('inflating returns exactly the bytes of one fragment, several and none', async () => {

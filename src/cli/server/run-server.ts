@@ -35,6 +35,7 @@ import { type OperationsLine, startOperations } from './operations-server.ts'
 import { Readiness } from './readiness.ts'
 import { collectGarbage, tuneHeap } from './heap.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
+import { preferMainThread } from './thread-priority.ts'
 import { printJson, printLine } from '../common/output.ts'
 import { registerFiles } from './serve-functions.ts'
 import type { SecretRecipientOptions } from './secret-recipients.ts'
@@ -121,6 +122,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     )
     continueOnExpect(server, service)
     collectGarbage()
+    preferMainThread()
     const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
     announce(url)
     printStarted(options, storage, {
