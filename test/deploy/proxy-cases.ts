@@ -7,12 +7,15 @@ import { stowage } from '../cli/command.ts'
 import { countingProxy } from '../cli/proxy.ts'
 import { writeModel } from '../cli/model-file.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
-import { ask, askHttp2, type Proxied, runToEnd, scratchFolder } from './support.ts'
+import { type Answer, ask, askHttp2, type Proxied, type Question, runToEnd, scratchFolder } from './support.ts'
 
 const OBJECTS = 6_000
 /** Some way into the answer, which has about 1.7 MB. */
 const BREAK_AT_BYTES = 500_000
 const OVER_LIMIT_BYTES = 60 * 1_048_576
+const TRIES_MAX = 5
+/** Until the proxy has printed why it cut a response. */
+const LOG_DELAY_MS = 200
 const CHUNK = Buffer.alloc(65_536, ' ')
 
 /** What must hold through any proxy in front of Stowage that is set up as documented. */
@@ -96,8 +99,20 @@ export async function signIn(
 ): Promise<{ readonly status: number; readonly cookie: string }> {
   const body = [Buffer.from(new URLSearchParams({ token: proxied.token }).toString())]
   const headers = { Origin: origin, 'Content-Type': 'application/x-www-form-urlencoded' }
-  const answer = await ask(proxied, `${proxied.url}/web/sign-in`, { method: 'POST', headers, body })
+  const answer = await askUntilWhole(proxied, `${proxied.url}/web/sign-in`, { method: 'POST', headers, body })
   return { status: answer.status, cookie: answer.headers['set-cookie']?.[0] ?? '' }
+}
+
+/** Caddy 2.6 sometimes cuts a response to `POST`, and says so in its log (docs/deploy.md): then the request is repeated. */
+async function askUntilWhole(proxied: Proxied, url: string, question: Question): Promise<Answer> {
+  for (let triesLeft = TRIES_MAX - 1; ; triesLeft--) {
+    try {
+      return await ask(proxied, url, question)
+    } catch (error) {
+      await delay(LOG_DELAY_MS)
+      if (triesLeft === 0 || !proxied.complaints().includes('aborting with incomplete response')) throw error
+    }
+  }
 }
 
 /** Before its plan is made, a model may be sent without a length, and such an answer cannot be resumed. */
