@@ -25,6 +25,7 @@ export interface DeflatePoolOptions {
 const IN_RESERVE = 6
 
 const WINDOW_BITS_MAX = 15
+const MEM_LEVEL_MAX = 8
 
 interface Job {
   readonly raw: Uint8Array
@@ -113,9 +114,13 @@ export class DeflatePool {
     return deflateRawSync(raw, { ...this.#streamOptions(), finishFlush: constants.Z_FULL_FLUSH })
   }
 
-  /** The other memory of a stream goes with its window. */
+  /** `memLevel` sizes the other memory of a stream, and is 8 for the largest window, as by default in zlib. */
   #streamOptions(): { readonly level: number; readonly windowBits: number; readonly memLevel: number } {
-    return { level: this.level, windowBits: this.#windowBits, memLevel: this.#windowBits - 7 }
+    return {
+      level: this.level,
+      windowBits: this.#windowBits,
+      memLevel: this.#windowBits - WINDOW_BITS_MAX + MEM_LEVEL_MAX,
+    }
   }
 
   #freeLane(): Lane | undefined {
