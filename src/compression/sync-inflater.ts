@@ -1,39 +1,5 @@
 import { constants, createInflateRaw } from 'node:zlib'
-import type { InflateRaw } from 'node:zlib'
-
-/**
- * What lies behind the streams of `node:zlib`, in every version of Node that there is, and not in its documentation.
- * After a call the first number of the state is what remains of the output, and the second what remains of the input.
- */
-interface ZlibInternals {
-  readonly _handle?: ZlibHandle | null
-  readonly _writeState?: Uint32Array
-}
-
-interface ZlibHandle {
-  reset(): void
-  writeSync(
-    flush: number,
-    input: Uint8Array,
-    inputStart: number,
-    inputBytes: number,
-    output: Uint8Array,
-    outputStart: number,
-    outputBytes: number,
-  ): void
-}
-
-interface OpenStream {
-  readonly stream: InflateRaw
-  readonly handle: ZlibHandle
-  readonly state: Uint32Array
-}
-
-/** What remains after a call. */
-interface Remains {
-  readonly outputBytes: number
-  readonly inputBytes: number
-}
+import { type Remains, SyncZlib } from './sync-zlib.ts'
 
 /**
  * Inflates raw DEFLATE (RFC 1951) on the calling thread into memory of the caller, with one stream that lives as long
@@ -43,7 +9,8 @@ interface Remains {
  * Its methods return `undefined` on a platform without the internals that it needs.
  */
 export class SyncInflater {
-  #stream: InflateRaw | undefined
+  /** `null` on such a platform. */
+  #zlib: SyncZlib | null | undefined
 
   /** Fills `output` with the first bytes of what a fragment inflates to. Returns whether there are so many. */
   begin(output: Uint8Array, stored: Uint8Array): boolean | undefined {
@@ -65,29 +32,16 @@ export class SyncInflater {
     )
   }
 
-  #open(): OpenStream | undefined {
-    const stream = (this.#stream ??= createInflateRaw().on('error', () => undefined))
-    const { _handle: handle, _writeState: state } = stream as unknown as ZlibInternals
-    if (typeof handle?.writeSync !== 'function' || state === undefined) return undefined
-    handle.reset()
-    return { stream, handle, state }
+  #open(): SyncZlib | undefined {
+    if (this.#zlib === undefined) this.#zlib = SyncZlib.over(createInflateRaw().on('error', () => undefined)) ?? null
+    this.#zlib?.reset()
+    return this.#zlib ?? undefined
   }
 
-  /** `undefined` after an error. */
-  #write(
-    { stream, handle, state }: OpenStream,
-    flush: number,
-    input: Uint8Array,
-    output: Uint8Array,
-  ): Remains | undefined {
-    handle.writeSync(flush, input, 0, input.length, output, 0, output.length)
-    // An error closes the stream, and a closed one must never be called again.
-    if (stream.destroyed) {
-      this.#stream = undefined
-      return undefined
-    }
-    const [outputBytes, inputBytes] = state
-    return { outputBytes, inputBytes }
+  #write(zlib: SyncZlib, flush: number, input: Uint8Array, output: Uint8Array): Remains | undefined {
+    const remains = zlib.write(flush, input, output)
+    if (remains === undefined) this.#zlib = undefined
+    return remains
   }
 }
 

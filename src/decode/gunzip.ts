@@ -1,26 +1,22 @@
+import { constants } from 'node:zlib'
 import { Gunzip } from 'minizlib'
+import { SyncZlib } from '../compression/sync-zlib.ts'
 import { StowageError } from '../errors.ts'
 import { tooLarge } from '../limits.ts'
 import type { BufferPool } from '../memory/buffer-pool.ts'
 import type { Yielder } from '../async/yielder.ts'
 
-/**
- * One call inflates this much input without a pause; at DEFLATE's best ratio it becomes 4 MB, and the next slices are
- * small ones.
- */
-const INPUT_SLICE_BYTES = 4_096
-const BOMB_SLICE_BYTES = 512
-const BOMB_OUTPUT_BYTES = 524_288
 const OUTPUT_BYTES = 262_144
 /**
  * The first output buffer is small, so that a client that sends little costs little; each next one is four times as
  * large.
  */
 const FIRST_OUTPUT_BYTES = 16_384
-/** The memory for inflating one content, apart from its output: the window, the state, and pieces on their way. */
+/** The memory for inflating one content, apart from its output: the window, the state, and the streams around them. */
 export const GUNZIP_BYTES = 131_072
 /** Writers of many small members, such as bgzip, put 64 KB in each: 10,000 are more than any upload needs. */
 const MEMBERS_MAX = 10_000
+const NOTHING = new Uint8Array(0)
 const GZIP_MAGIC = [0x1f, 0x8b] as const
 /** Every member starts with these: the magic and DEFLATE, the only method there is (RFC 1952, section 2.3.1). */
 const MEMBER_START = Buffer.from([...GZIP_MAGIC, 0x08])
@@ -57,25 +53,18 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
   let filled = 0
   try {
     for await (const chunk of chunks) {
-      for (let at = 0; at < chunk.length;) {
-        const slice = chunk.subarray(at, at + inflater.sliceBytes)
-        at += slice.length
-        for (const piece of inflater.write(slice)) {
-          for (let from = 0; from < piece.length;) {
-            const taken = Math.min(piece.length - from, output.length - filled)
-            output.set(piece.subarray(from, from + taken), filled)
-            filled += taken
-            from += taken
-            if (filled < output.length) continue
-            yield output
-            filled = 0
-            if (output.length === OUTPUT_BYTES) continue
-            options.bufferPool?.giveBack(output)
-            output = take(output.length * 4)
-          }
-        }
+      inflater.begin(chunk)
+      for (;;) {
+        filled += inflater.fill(output.subarray(filled))
+        if (filled < output.length) break
+        yield output
+        filled = 0
         await options.yielder.due()
+        if (output.length === OUTPUT_BYTES) continue
+        options.bufferPool?.giveBack(output)
+        output = take(output.length * 4)
       }
+      await options.yielder.due()
     }
     inflater.end()
     if (filled > 0) yield output.subarray(0, filled)
@@ -86,43 +75,51 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
 }
 
 /**
- * Feeds `minizlib` and performs the checks that it leaves to its caller: the running total, the number of members,
- * bytes behind the last one, gzip inside gzip.
+ * Writes to the stream that `minizlib` opens, and performs the checks that are left to its caller: the running total,
+ * the number of members, bytes behind the last one, gzip inside gzip. A `write` of `minizlib` inflates all of its input
+ * at once, whatever it becomes, into fresh memory for each piece of 16 KB; here the output goes where it is wanted, and
+ * there is never more of it than fits there.
  */
 class Inflater {
   readonly #options: GunzipOptions
   readonly #gunzip = new Gunzip({})
+  readonly #zlib: SyncZlib
   readonly #opening: number[] = []
-  /** How much to write next. */
-  sliceBytes = INPUT_SLICE_BYTES
-  #pieces: Uint8Array[] = []
+  #input: Uint8Array = NOTHING
   #failure: Error | undefined
   #members = 0
   #carry: Buffer = Buffer.alloc(0)
 
   constructor(options: GunzipOptions) {
     this.#options = options
-    this.#gunzip.on('data', (piece: Uint8Array) => this.#pieces.push(piece))
     this.#gunzip.on('error', (error: unknown) => (this.#failure = error as Error))
+    const zlib = SyncZlib.over(this.#gunzip.handle)
+    if (zlib === undefined) throw new Error('zlib cannot inflate on the calling thread here, as `minizlib` does')
+    this.#zlib = zlib
   }
 
-  write(slice: Uint8Array): readonly Uint8Array[] {
-    const input = Buffer.from(slice.buffer, slice.byteOffset, slice.byteLength)
-    this.#countMembers(input)
-    this.#pieces = []
-    this.#gunzip.write(input)
-    this.#throwFailure()
-    const consumed = this.#gunzip.handle?.bytesWritten
-    if (consumed !== input.length) throw this.#invalid('bytes follow its last member')
-    let outputBytes = 0
-    for (const piece of this.#pieces) outputBytes += this.#checked(piece)
-    this.sliceBytes = outputBytes > BOMB_OUTPUT_BYTES ? BOMB_SLICE_BYTES : INPUT_SLICE_BYTES
-    return this.#pieces
+  /** The next input, which must not change until `fill` has returned less than there was room for. */
+  begin(input: Uint8Array): void {
+    this.#countMembers(Buffer.from(input.buffer, input.byteOffset, input.byteLength))
+    this.#input = input
+  }
+
+  /** Inflates as much as there is room for. Returns the bytes of it: fewer than that once the input is used up. */
+  fill(output: Uint8Array): number {
+    const input = this.#input
+    const remains = this.#zlib.write(constants.Z_NO_FLUSH, input, output)
+    if (remains === undefined) throw this.#invalid(this.#zlib.stream.errored?.message ?? 'it is broken')
+    const { inputBytes, outputBytes } = remains
+    if (inputBytes > 0 && outputBytes > 0) throw this.#invalid('bytes follow its last member')
+    this.#input = input.subarray(input.length - inputBytes)
+    const filledBytes = output.length - outputBytes
+    this.#check(output.subarray(0, filledBytes))
+    return filledBytes
   }
 
   end(): void {
     this.#gunzip.end()
-    this.#throwFailure()
+    if (this.#failure !== undefined) throw this.#invalid(this.#failure.message.replace(/^zlib: /, ''), this.#failure)
   }
 
   close(): void {
@@ -141,7 +138,7 @@ class Inflater {
     if (this.#members > MEMBERS_MAX) throw this.#invalid(`it has more than ${MEMBERS_MAX} members`)
   }
 
-  #checked(piece: Uint8Array): number {
+  #check(piece: Uint8Array): void {
     const { tally, code, bytesMax, what } = this.#options
     tally.inflatedBytes += piece.length
     if (tally.inflatedBytes > bytesMax) throw tooLarge(code, `the request, inflated up to ${what},`, bytesMax)
@@ -149,11 +146,6 @@ class Inflater {
       this.#opening.push(...piece.subarray(0, GZIP_MAGIC.length - this.#opening.length))
       if (startsGzip(Uint8Array.from(this.#opening))) throw this.#invalid('it holds gzip again; compress once')
     }
-    return piece.length
-  }
-
-  #throwFailure(): void {
-    if (this.#failure !== undefined) throw this.#invalid(this.#failure.message.replace(/^zlib: /, ''), this.#failure)
   }
 
   #invalid(problem: string, cause?: Error): StowageError {

@@ -84,6 +84,20 @@ test('gunzip refuses text and other compressions', async () => {
   }
 })
 
+test('gunzip sees the end of a content that fills a buffer of output exactly', async () => {
+  for (const length of [16_384, 16_384 + 65_536, 16_384 + 65_536 + 262_144]) {
+    const content = Buffer.alloc(length, 'abcdefg')
+    const bytes = gzipSync(content)
+    for (const chunk of [bytes.length - 8, bytes.length]) {
+      assert.ok((await inflate(bytes, { chunk })).equals(content), `${length} bytes`)
+      assert.ok((await inflate(Buffer.concat([bytes, bytes]), { chunk })).equals(Buffer.concat([content, content])))
+      for (const tail of [Buffer.from([0]), Buffer.from('x'), bytes.subarray(0, -1)])
+        assert.equal(await codeOf(inflate(Buffer.concat([bytes, tail]), { chunk })), 'invalid_gzip', `${length} bytes`)
+      assert.equal(await codeOf(inflate(bytes, { chunk, bytesMax: length - 1 })), 'inflated_too_large')
+    }
+  }
+})
+
 test('gunzip refuses gzip inside gzip', async () => {
   for (const chunk of [1, 65_536]) {
     const refused = await errorOf(inflate(gzipSync(gzipSync(text)), { chunk }))
