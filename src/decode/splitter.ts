@@ -20,7 +20,10 @@ const STRUCTURE = byteTable(QUOTE, ARRAY_OPEN, ARRAY_CLOSE, OBJECT_OPEN, OBJECT_
 const STRING_STOP = byteTable(QUOTE, BACKSLASH)
 /** Elements that exist as objects at a time: a chunk can hold a hundred thousand. */
 const ELEMENTS_AT_ONCE = 1_024
+/** Letters outside strings are those of `true`, `false` and `null`, and of exponents. */
+const LETTERS_IN_A_ROW = 5
 const NO_CHUNK = new Uint8Array(0)
+const NO_WORDS = new DataView(NO_CHUNK.buffer)
 const WHITE_SPACE = byteTable(0x20, 0x09, 0x0a, 0x0d)
 
 /** Of an element that is too large, how much is searched for its id. */
@@ -68,6 +71,8 @@ export class ElementSplitter {
   readonly #takesArrays: boolean
   readonly #gathered: GrowingBuffer
   #chunk: Uint8Array = NO_CHUNK
+  /** The chunk, to be read four bytes at a time. */
+  #words: DataView = NO_WORDS
   /** The position in the chunk. */
   #at = 0
   #place: Place = 'before-array'
@@ -103,6 +108,7 @@ export class ElementSplitter {
    */
   push(chunk: Uint8Array): Element[] {
     this.#chunk = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    this.#words = new DataView(chunk.buffer, chunk.byteOffset, chunk.byteLength)
     this.#at = 0
     return this.more()
   }
@@ -128,6 +134,7 @@ export class ElementSplitter {
     if (at === bytes.length) {
       this.#consumed += bytes.length
       this.#chunk = NO_CHUNK
+      this.#words = NO_WORDS
       this.#at = 0
     }
     return elements
@@ -179,25 +186,22 @@ export class ElementSplitter {
     }
   }
 
-  /**
-   * Reads up to the end of the element, or of the bytes. Four table lookups at a time: most bytes are digits, letters
-   * and spaces.
-   */
+  /** Reads up to the end of the element, or of the bytes. */
   #insideElement(bytes: Uint8Array, from: number): number {
     const closers = this.#closers
+    const words = this.#words
     const end = bytes.length
     let depth = this.#depth
     let at = this.#inString ? this.#insideString(bytes, from) : from
     for (;;) {
-      while (
-        at < end - 3 &&
-        (STRUCTURE[bytes[at]] | STRUCTURE[bytes[at + 1]] | STRUCTURE[bytes[at + 2]] | STRUCTURE[bytes[at + 3]]) === 0
-      ) {
-        at += 4
-      }
-      while (at < end && STRUCTURE[bytes[at]] === 0) at++
+      let stops = 0
+      while (at < end - 3 && (stops = stopsOutsideStrings(words.getInt32(at, true))) === 0) at += 4
+      if (stops !== 0) at += firstStop(stops)
+      const wordEnd = Math.min(end, at + LETTERS_IN_A_ROW)
+      while (at < wordEnd && STRUCTURE[bytes[at]] === 0) at++
       if (at >= end) break
       const byte = bytes[at++]
+      if (STRUCTURE[byte] === 0) continue
       if (byte === QUOTE) {
         at = this.#insideString(bytes, at)
       } else if (byte === OBJECT_OPEN || byte === ARRAY_OPEN) {
@@ -217,21 +221,15 @@ export class ElementSplitter {
    * chunk.
    */
   #insideString(bytes: Uint8Array, from: number): number {
+    const words = this.#words
     const end = bytes.length
     let at = this.#escaped ? from + 1 : from
     this.#inString = false
     this.#escaped = false
     for (;;) {
-      while (
-        at < end - 3 &&
-        (STRING_STOP[bytes[at]] |
-          STRING_STOP[bytes[at + 1]] |
-          STRING_STOP[bytes[at + 2]] |
-          STRING_STOP[bytes[at + 3]]) ===
-          0
-      ) {
-        at += 4
-      }
+      let stops = 0
+      while (at < end - 3 && (stops = stopsInsideStrings(words.getInt32(at, true))) === 0) at += 4
+      if (stops !== 0) at += firstStop(stops)
       while (at < end && STRING_STOP[bytes[at]] === 0) at++
       if (at < end && bytes[at] === QUOTE) return at + 1
       if (at < end) at += 2
@@ -290,6 +288,31 @@ export class ElementSplitter {
       this.#limits.objectBytesMax,
     )
   }
+}
+
+/**
+ * Bit 7 of each byte that may matter outside strings, of four bytes. All brackets have bit 6, which digits, signs,
+ * spaces and commas lack; letters have it as well.
+ */
+function stopsOutsideStrings(word: number): number {
+  return ((word & 0x40404040) << 1) | zeroBytes(word ^ 0x22222222)
+}
+
+/** Bit 7 of each byte that matters inside strings, of four bytes. */
+function stopsInsideStrings(word: number): number {
+  return zeroBytes(word ^ 0x22222222) | zeroBytes(word ^ 0x5c5c5c5c)
+}
+
+/**
+ * Bit 7 of each zero byte, of four; above the first one it may be set as well (Warren, Hacker's Delight, section 6-1).
+ */
+function zeroBytes(word: number): number {
+  return (word - 0x01010101) & ~word & 0x80808080
+}
+
+/** The place of the first byte whose bit 7 is set. */
+function firstStop(stops: number): number {
+  return (31 - Math.clz32(stops & -stops)) >> 3
 }
 
 function byteTable(...members: readonly number[]): Uint8Array {
