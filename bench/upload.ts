@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { BLOCKS_MEDIA_TYPE } from '../src/blocks/ready-blocks.ts'
 import { blockBody, platformCompressor } from '../src/client/upload/block-body.ts'
 import type { ModelObject } from './model/building.ts'
 
@@ -107,16 +106,6 @@ export async function readyBlocks(objects: readonly ModelObject[]): Promise<Uint
   const made = compressor === undefined ? undefined : await blockBody(objects, compressor, 0)
   if (made === undefined) throw new Error('ready blocks need zlib, and texts as the server keeps them')
   return new Uint8Array(await made.body.arrayBuffer())
-}
-
-/** One upload request of ready blocks. Throws unless the answer is 200. */
-export async function postBlocks(target: Target, blocks: Uint8Array<ArrayBuffer>): Promise<void> {
-  const response = await fetch(`${target.url}/objects/${target.projectId}`, {
-    method: 'POST',
-    headers: { ...authorization(target), 'Content-Type': BLOCKS_MEDIA_TYPE },
-    body: blocks,
-  })
-  await answered(response)
 }
 
 export function jsonArray(objects: readonly ModelObject[]): string {

@@ -2,11 +2,15 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
+import { BLOCKS_MEDIA_TYPE } from '../../src/blocks/ready-blocks.ts'
 import { BATCH_BYTES } from '../../src/client/upload/upload-batches.ts'
+import { checked } from '../load/client.ts'
+import type { Exchange } from '../load/job.ts'
+import { JobRunner } from '../load/job-runner.ts'
 import { MB, repeat } from '../measure.ts'
 import { building } from '../model/building.ts'
 import { issueToken, peakResidentBytes, startServer } from '../server.ts'
-import { inBatches, jsonArray, postBatch, postBlocks, readyBlocks, type Target } from '../upload.ts'
+import { inBatches, jsonArray, readyBlocks } from '../upload.ts'
 import { startBareBlockServer } from './bare-block-server.ts'
 import { type Bound, type BoundOptions, CORES, printFigure } from './bound.ts'
 import { gzipSeconds, secondsDuring, secondsSince, shortestSeconds } from './processor-time.ts'
@@ -38,20 +42,37 @@ async function uploads(
   const gzipped = texts.map((text) => new Uint8Array(gzipSync(text)))
   const file = join(folder, 'all.gz')
   writeFileSync(file, Buffer.concat(gzipped))
-  const [bodies, post] =
-    form === 'as gzipped arrays' ? [gzipped, postBatch] : [await Promise.all(batches.map(readyBlocks)), postBlocks]
+  const isGzip = form === 'as gzipped arrays'
+  const bodies = isGzip ? gzipped : await Promise.all(batches.map(readyBlocks))
+  const bodyFiles = bodies.map((body, index) => {
+    const bodyFile = join(folder, `body-${index}`)
+    writeFileSync(bodyFile, body)
+    return bodyFile
+  })
   const data = mkdtempSync(join(folder, 'data-'))
   const isBare = form === 'as ready blocks to a bare server'
   const server = await (isBare ? startBareBlockServer(data) : startServer(data, ['--port', '0']))
   try {
-    const target = { url: server.url, token: isBare ? 'any' : await issueToken(data, '*'), projectId: 'warm' }
-    await sendAll(target, bodies, post)
+    const authorization = { Authorization: `Bearer ${isBare ? 'any' : await issueToken(data, '*')}` }
+    const send = (projectId: string): Promise<void> =>
+      sendAll(
+        server.url,
+        bodyFiles.map((file) => ({
+          method: 'POST',
+          path: `/objects/${projectId}`,
+          ...(isGzip
+            ? { headers: authorization, uploadFile: file }
+            : { headers: { ...authorization, 'Content-Type': BLOCKS_MEDIA_TYPE }, bodyFile: file }),
+        })),
+      )
+    await send('warm')
     const times = await repeat(rounds, async (number) => {
       await delay(SETTLING_MS)
-      const projectId = `round-${number}`
       const before = process.cpuUsage()
-      const uploading = await secondsDuring(server.pid, () => sendAll({ ...target, projectId }, bodies, post))
-      return { ...uploading, clients: secondsSince(before), gunzip: gzipSeconds('-dc', file) }
+      const startedMs = performance.now()
+      const uploading = await secondsDuring(server.pid, () => send(`round-${number}`))
+      const wall = (performance.now() - startedMs) / 1_000
+      return { ...uploading, wall, clients: secondsSince(before), gunzip: gzipSeconds('-dc', file) }
     })
     const jsonBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     console.log(
@@ -63,6 +84,7 @@ async function uploads(
     figure('its other threads', 's', ({ others }) => others)
     figure('its clients', 's', ({ clients }) => clients)
     figure('gunzip', 's', ({ gunzip }) => gunzip)
+    figure('what it reached', 'of gunzip', ({ wall, gunzip }) => gunzip / wall)
     figure(`at most, on ${CORES} cores`, 'of gunzip', (round) => round.gunzip / shortestSeconds(round, CORES))
     figure(
       'at most, if all of this could be divided evenly over these cores',
@@ -75,14 +97,7 @@ async function uploads(
   }
 }
 
-async function sendAll(
-  target: Target,
-  bodies: readonly Uint8Array<ArrayBuffer>[],
-  post: typeof postBatch,
-): Promise<void> {
-  const waiting = [...bodies]
-  const sendOne = async (): Promise<void> => {
-    for (let body = waiting.shift(); body !== undefined; body = waiting.shift()) await post(target, body)
-  }
-  await Promise.all(Array.from({ length: CLIENTS }, sendOne))
+/** As the clients of the benchmark send them, in this process. */
+async function sendAll(origin: string, exchanges: readonly Exchange[]): Promise<void> {
+  checked(await new JobRunner({ origin, connections: CLIENTS, exchanges }, () => undefined).run())
 }

@@ -80,7 +80,8 @@ export class LoadClient {
   }
 }
 
-function checked(report: Report): Report {
+/** Throws if a request failed or had another status than 2xx. */
+export function checked(report: Report): Report {
   const [failure] = report.failures
   if (failure !== undefined) throw new Error(`${report.failures.length} requests failed, the first: ${failure}`)
   const bad = report.timings.find(({ status }) => status < 200 || status > 299)
