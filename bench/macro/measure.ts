@@ -67,14 +67,14 @@ export async function measure(options: MeasureOptions): Promise<Results> {
   const rows: Row[] = []
   const skipped: Results['skipped'][number][] = []
   const datasets: DatasetSummary[] = []
-  const gunzip: number[] = []
+  const gunzip: { readonly profile: string | undefined; readonly mbPerSecond: number }[] = []
   if (bench.nginx === undefined) skipped.push({ row: 'references to nginx', reason: 'nginx is not installed' })
   try {
     for (const { source, families } of workOf(options)) {
       options.say(`preparing ${source.name}`)
       const dataset = await prepareDataset(source, options.datasetsFolder)
       datasets.push(summaryOf(dataset))
-      gunzip.push(await gunzipRate(dataset))
+      gunzip.push({ profile: dataset.profile, mbPerSecond: await gunzipRate(dataset) })
       for (const family of families) {
         const reason = family.missing?.(bench)
         const row = `${family.name} [${dataset.name}]`
@@ -91,7 +91,10 @@ export async function measure(options: MeasureOptions): Promise<Results> {
     await bench.stop()
     await Promise.all([bench.server.stop(), bench.nginx?.stop()])
   }
-  const gunzipMbPerSecond = percentile(gunzip, 0.5)
+  // Targets are for models of geometry. Others compress better, and inflate faster.
+  const judged = gunzip.filter(({ profile }) => profile === 'geometry')
+  const rates = (judged.length > 0 ? judged : gunzip).map(({ mbPerSecond }) => mbPerSecond)
+  const gunzipMbPerSecond = percentile(rates, 0.5)
   const use = machineUse(before, machineTime())
   const busy = !isQuiet(use)
   const absoluteCount = !busy && gunzipMbPerSecond >= GUNZIP_MB_PER_SECOND_MIN && use.stealShare < STEAL_SHARE_MAX
