@@ -67,7 +67,7 @@ export async function measure(options: MeasureOptions): Promise<Results> {
   const rows: Row[] = []
   const skipped: Results['skipped'][number][] = []
   const datasets: DatasetSummary[] = []
-  const gunzip: { readonly profile: string | undefined; readonly mbPerSecond: number }[] = []
+  const gunzip: { readonly profile: string; readonly mbPerSecond: number }[] = []
   if (bench.nginx === undefined) skipped.push({ row: 'references to nginx', reason: 'nginx is not installed' })
   try {
     for (const { source, families } of workOf(options)) {
