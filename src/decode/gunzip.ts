@@ -108,7 +108,7 @@ class Inflater {
   fill(output: Uint8Array): number {
     const input = this.#input
     const remains = this.#zlib.write(constants.Z_NO_FLUSH, input, output)
-    if (remains === undefined) throw this.#invalid(this.#zlib.stream.errored?.message ?? 'it is broken')
+    if (remains === undefined) throw this.#failed(this.#zlib.stream.errored)
     const { inputBytes, outputBytes } = remains
     if (inputBytes > 0 && outputBytes > 0) throw this.#invalid('bytes follow its last member')
     this.#input = input.subarray(input.length - inputBytes)
@@ -119,7 +119,7 @@ class Inflater {
 
   end(): void {
     this.#gunzip.end()
-    if (this.#failure !== undefined) throw this.#invalid(this.#failure.message.replace(/^zlib: /, ''), this.#failure)
+    if (this.#failure !== undefined) throw this.#failed(this.#failure)
   }
 
   close(): void {
@@ -148,7 +148,12 @@ class Inflater {
     }
   }
 
-  #invalid(problem: string, cause?: Error): StowageError {
+  /** `minizlib` puts its name before what zlib says. */
+  #failed(cause: Error | null): StowageError {
+    return this.#invalid(cause?.message.replace(/^zlib: /, '') ?? 'zlib does not say why', cause)
+  }
+
+  #invalid(problem: string, cause?: Error | null): StowageError {
     return new StowageError(
       'invalid_gzip',
       `${this.#options.what} is not one valid gzip content (RFC 1952): ${problem}`,

@@ -197,8 +197,8 @@ export class ElementSplitter {
       let stops = 0
       while (at < end - 3 && (stops = stopsOutsideStrings(words.getInt32(at, true))) === 0) at += 4
       if (stops !== 0) at += firstStop(stops)
-      const wordEnd = Math.min(end, at + LETTERS_IN_A_ROW)
-      while (at < wordEnd && STRUCTURE[bytes[at]] === 0) at++
+      const lettersEnd = Math.min(end, at + LETTERS_IN_A_ROW)
+      while (at < lettersEnd && STRUCTURE[bytes[at]] === 0) at++
       if (at >= end) break
       const byte = bytes[at++]
       if (STRUCTURE[byte] === 0) continue
