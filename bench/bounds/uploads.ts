@@ -17,6 +17,8 @@ import { gzipSeconds, secondsDuring, secondsSince, shortestSeconds } from './pro
 
 const OBJECTS = 20_000
 const CLIENTS = 4
+/** Of the bare server, beside its main thread. */
+const BARE_SERVER_THREADS = [0, 1, 2]
 /** Until the server has made the plan of what was uploaded before: that is no part of the next upload. */
 const SETTLING_MS = 2_500
 
@@ -25,17 +27,18 @@ export const gzippedUploads: Bound = (options) => uploads(options, 'as gzipped a
 
 /**
  * The same for ready blocks, which are made before: in requests as our client sends them, in smaller ones, and to a
- * server that does only what none can do without.
+ * server that does only what none can do without, with and without the help of other threads.
  */
 export const blockUploads: Bound = async (options) => {
   for (const requestBytes of [BATCH_BYTES, MB]) await uploads(options, 'as ready blocks', requestBytes)
-  await uploads(options, 'as ready blocks to a bare server', BATCH_BYTES)
+  for (const threads of BARE_SERVER_THREADS) await uploads(options, 'as ready blocks', BATCH_BYTES, threads)
 }
 
 async function uploads(
   { profile, objects = OBJECTS, rounds, folder }: BoundOptions,
-  form: 'as gzipped arrays' | 'as ready blocks' | 'as ready blocks to a bare server',
+  form: 'as gzipped arrays' | 'as ready blocks',
   requestBytes: number,
+  bareServerThreads?: number,
 ): Promise<void> {
   const batches = [...inBatches(building({ objects, closure: 'root-less', profile }), requestBytes)]
   const texts = batches.map(jsonArray)
@@ -50,8 +53,8 @@ async function uploads(
     return bodyFile
   })
   const data = mkdtempSync(join(folder, 'data-'))
-  const isBare = form === 'as ready blocks to a bare server'
-  const server = await (isBare ? startBareBlockServer(data) : startServer(data, ['--port', '0']))
+  const isBare = bareServerThreads !== undefined
+  const server = await (isBare ? startBareBlockServer(data, bareServerThreads) : startServer(data, ['--port', '0']))
   try {
     const authorization = { Authorization: `Bearer ${isBare ? 'any' : await issueToken(data, '*')}` }
     const send = (projectId: string): Promise<void> =>
@@ -74,9 +77,10 @@ async function uploads(
       const wall = (performance.now() - startedMs) / 1_000
       return { ...uploading, wall, clients: secondsSince(before), gunzip: gzipSeconds('-dc', file) }
     })
+    const to = isBare ? ` to a bare server with ${bareServerThreads} threads beside the main one` : ''
     const jsonBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
     console.log(
-      `uploads ${form}, in ${bodies.length} requests: ${profile}, ${(jsonBytes / MB).toFixed(0)} MB of JSON, median (min to max) of ${rounds}`,
+      `uploads ${form}${to}, in ${bodies.length} requests: ${profile}, ${(jsonBytes / MB).toFixed(0)} MB of JSON, median (min to max) of ${rounds}`,
     )
     const figure = (what: string, unit: string, of: (round: (typeof times)[0]) => number): void =>
       printFigure(what, unit, times.map(of))
