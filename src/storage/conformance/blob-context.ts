@@ -66,8 +66,9 @@ export function sameContent(actual: Uint8Array, expected: Uint8Array, what: stri
     expected.length,
     `${what}: must return ${expected.length} bytes, but returned ${actual.length}`,
   )
+  if (Buffer.compare(actual, expected) === 0) return
   const at = expected.findIndex((byte, index) => byte !== actual[index])
-  assert.equal(at, -1, `${what}: byte ${at} must be ${expected[at]}, but is ${actual[at]}`)
+  assert.fail(`${what}: byte ${at} must be ${expected[at]}, but is ${actual[at]}`)
 }
 
 /** Content that yields `bytes` and then calls `end`; it records whether it was released. */
