@@ -6,7 +6,6 @@ import { gzippedArray } from './bounds/array.ts'
 import { clients } from './bounds/clients.ts'
 import { delta } from './bounds/delta.ts'
 import { lookUps } from './bounds/look-ups.ts'
-import { recursive } from './bounds/recursive.ts'
 import { restart } from './bounds/restart.ts'
 import { slowReaders } from './bounds/slow-readers.ts'
 import { unplanned } from './bounds/unplanned.ts'
@@ -17,7 +16,7 @@ import { build, exitOnSignals } from './server.ts'
 
 /*
  * `npm run bench:bounds`: how fast rows of the benchmark can be at most on this machine. Most compare processor times, so
- * other programs on the machine matter little; planned downloads, restarts and slow readers are also compared with nginx. Linux only.
+ * other programs on the machine matter little; restarts and slow readers are also compared with nginx. Linux only.
  */
 
 const ROWS: Readonly<Record<string, Bound>> = {
@@ -27,7 +26,6 @@ const ROWS: Readonly<Record<string, Bound>> = {
   delta,
   'look-ups': lookUps,
   unplanned,
-  recursive,
   restart,
   clients,
   'slow-readers': slowReaders,

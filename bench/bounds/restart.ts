@@ -1,12 +1,16 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
+import { downloadToFile } from '../download.ts'
 import { LoadClient } from '../load/client.ts'
 import { repeat } from '../measure.ts'
+import { startNginx } from '../nginx.ts'
 import type { RunningServer } from '../server-process.ts'
 import { type Bound, printFigure } from './bound.ts'
 import { startPlainServer } from './plain-server.ts'
 import { plannedModel, titleOf, urlOf } from './planned.ts'
-import { secondsDuring } from './processor-time.ts'
-import { checksumSeconds, secondsToDownload, startSameBytes } from './same-bytes.ts'
+import { secondsDuring, secondsSince } from './processor-time.ts'
 import { whileServing } from './serving.ts'
 
 /** A small model, and how often it is downloaded, so that V8 has compiled what a download runs. */
@@ -22,10 +26,13 @@ const SETTLING_MS = 300
 export const restart: Bound = async (options) => {
   const planned = await plannedModel(options)
   const other = await plannedModel({ ...options, objects: OTHER_MODEL.objects }, 'other')
-  const { file, nginxUrl, stop } = await startSameBytes(planned, options.folder)
+  const nginx = await startNginx(options.folder)
+  if (nginx === undefined) throw new Error('nginx is not installed; it serves the same bytes, to compare with')
+  const file = join(nginx.folder, 'answer.gz')
+  await whileServing(planned.data, (server) => downloadToFile(urlOf(server, planned), planned.headers, file))
   const client = await LoadClient.start()
   const ask = (url: string, headers: Readonly<Record<string, string>> = {}): Promise<number> =>
-    secondsToDownload(client, url, headers)
+    askOnce(client, url, headers)
   const askServer = async (server: RunningServer): Promise<Times> => {
     let seconds = Number.NaN
     const { main, others } = await secondsDuring(server.pid, async () => {
@@ -33,14 +40,14 @@ export const restart: Bound = async (options) => {
     })
     return { seconds, processorSeconds: main + others }
   }
-  await ask(nginxUrl)
+  await ask(`${nginx.url}/answer.gz`)
   const times = await repeat(options.rounds, async () => {
     const afterOthers = await whileServing(planned.data, async (server) => {
       for (let i = 0; i < OTHER_MODEL.downloads; i++) await ask(urlOf(server, other), other.headers)
       return await askServer(server)
     })
     await delay(SETTLING_MS)
-    const nginxSeconds = await ask(nginxUrl)
+    const nginxSeconds = await ask(`${nginx.url}/answer.gz`)
     const plainSeconds = await askPlainServer(file, ask)
     return await whileServing(planned.data, async (server) => {
       await delay(SETTLING_MS)
@@ -50,7 +57,7 @@ export const restart: Bound = async (options) => {
     })
   })
   await client.close()
-  await stop()
+  await nginx.stop()
   print(titleOf(options), times)
 }
 
@@ -87,6 +94,16 @@ function print(title: string, rounds: readonly Round[]): void {
   figure('the first download', 'of that Node server', ({ first, plainSeconds }) => plainSeconds / first.seconds)
 }
 
+async function askOnce(client: LoadClient, url: string, headers: Readonly<Record<string, string>>): Promise<number> {
+  const { origin, pathname } = new URL(url)
+  const { seconds } = await client.run({
+    origin,
+    connections: 1,
+    exchanges: [{ method: 'GET', path: pathname, headers }],
+  })
+  return seconds
+}
+
 async function askPlainServer(file: string, ask: (url: string) => Promise<number>): Promise<number> {
   const server = await startPlainServer(file)
   try {
@@ -95,4 +112,11 @@ async function askPlainServer(file: string, ask: (url: string) => Promise<number
   } finally {
     await server.stop()
   }
+}
+
+function checksumSeconds(file: string): number {
+  const bytes = readFileSync(file)
+  const started = process.cpuUsage()
+  crc32(bytes)
+  return secondsSince(started)
 }
